@@ -49,7 +49,7 @@ from sfumato.engines.outcome import Recipe
 from sfumato.methods.geometry.key import Key
 from sfumato.parties.config import PartyConfig
 from sfumato.parties.peers import fingerprint_of
-from sfumato.survey.specification_files import read_spec
+from sfumato.survey.verbs import read_spec
 from sfumato.tables.schema import Schema
 
 

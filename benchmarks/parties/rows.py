@@ -16,8 +16,7 @@ from benchmarks.parties.tables import Coordinates
 from sfumato.core.groups import response_weights
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.arithmetic import fraction_bits, from_fixed_point, to_fixed_point
-from sfumato.parties.clustering import cluster_rows, fill_groups
-from sfumato.parties.groupwise import group_sizes
+from sfumato.parties.groupwise import cluster_rows, fill_groups, group_sizes
 from sfumato.parties.horizontal import group_statistics, leaks
 from sfumato.parties.horizontal_groups import (
     JointRows,

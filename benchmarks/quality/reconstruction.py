@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 from sfumato.core.distributions.domains import Integers  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
 from sfumato.survey.reconstruct import Channel, reconstruct, reconstruct_counts  # noqa: E402
-from sfumato.survey.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
+from sfumato.survey.reconstruct.channel import cut_domain, cut_outputs, summed  # noqa: E402
 from sfumato.survey.reconstruct.iterate import bayes_step  # noqa: E402
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.core.distributions.domains import Integers
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.survey.reconstruct import Channel, reconstruct
-from sfumato.survey.reconstruct.cells import cut_domain, cut_outputs, summed
+from sfumato.survey.reconstruct.channel import cut_domain, cut_outputs, summed
 from sfumato.survey.reconstruct.iterate import bayes_step
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,7 +28,7 @@ from sfumato.core.distributions.domains import Integers  # noqa: E402
 from sfumato.core.distributions.spec import NoiseSpec  # noqa: E402
 from sfumato.survey.reconstruct import reconstruct  # noqa: E402
 from sfumato.survey.reconstruct.bands import Admissible  # noqa: E402
-from sfumato.survey.reconstruct.cells import cut_domain, cut_outputs, summed  # noqa: E402
+from sfumato.survey.reconstruct.channel import cut_domain, cut_outputs, summed  # noqa: E402
 
 RECORDS = 5_000
 NODES = 9  # of the mean over Z

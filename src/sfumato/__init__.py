@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sfumato.publish.release import Release
     from sfumato.publish.sanitize import sanitize
     from sfumato.publish.verify import verify_release as verify
-    from sfumato.stream.verb import stream
+    from sfumato.stream.run import stream
     from sfumato.survey.calculator import breach
     from sfumato.survey.verbs import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -138,7 +138,7 @@ _HOMES = {
     "sample": "sfumato.methods.private.sample",
     "sanitize": "sfumato.publish.sanitize",
     "signing_key": "sfumato.certificate.signature",
-    "stream": "sfumato.stream.verb",
+    "stream": "sfumato.stream.run",
     "tune": "sfumato.tuning.run",
     "verify": "sfumato.publish.verify:verify_release",
 }

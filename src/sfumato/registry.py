@@ -94,7 +94,7 @@ _FACTS = (
     "stream.facts",
     "transactions.facts",
 )
-_STATUS = {"stream": "stream.verb", "survey": "survey.estimate"}  # modules with status_page
+_STATUS = {"stream": "stream.run", "survey": "survey.estimate"}  # modules with status_page
 
 GROUP = "sfumato.extensions"
 """Group of the entry points of other packages. Each names a module with ``METHODS``, mechanisms by name, with

@@ -15,7 +15,7 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Claim, Drawn, Fact, Untouched, draw_claims, fact_from_json, fact_to_json
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized, specs_of
-from sfumato.survey.specification_files import read_spec
+from sfumato.survey.verbs import read_spec
 
 AGE = NoiseSpec(Integers(0, 1000), {"name": "mixture", "weight": 0.5, "of": {"name": "shift-modulo", "reach": 100}})
 TOWN = NoiseSpec(Labels(("n", "s")), {"name": "response", "matrix": [[0.75, 0.25], [0.25, 0.75]]})

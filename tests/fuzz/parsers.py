@@ -36,7 +36,7 @@ from sfumato.publish.verify_rows import read_released
 from sfumato.sklearn.dynamic import read_snapshot
 from sfumato.survey.breach import holds
 from sfumato.survey.channel import read_prior
-from sfumato.survey.specification_files import read_spec
+from sfumato.survey.verbs import read_spec
 from sfumato.tables.facts import WeightsScaled
 from sfumato.tables.files import read_file, read_numerals
 from sfumato.tables.frames import restore, to_arrow

@@ -15,15 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import TableError
-from sfumato.parties import codecs, part, publish, run, vertical
+from sfumato.parties import codecs, part, publish, vertical
 from sfumato.parties.arithmetic import read_secret, read_words
 from sfumato.parties.channel import Inbox, PartyError
 from sfumato.parties.codecs import ReadColumn, read_columns
 from sfumato.parties.config import PartyConfig
-from sfumato.parties.connection import Connection
+from sfumato.parties.connection import Connection, Hello, difference, read_verdict
 from sfumato.parties.engine.party import EngineRefusal, _join, _part, _words
 from sfumato.parties.engine.worker import FrameError, pack, unpack
-from sfumato.parties.greeting import Hello, difference, read_verdict
 from sfumato.parties.groupwise import broadcast_numbers
 from sfumato.parties.peers import _trust, fingerprint_of, read_fingerprint
 from sfumato.parties.stream import ConnectionLost, Frame, TlsStream
@@ -206,8 +205,8 @@ PEERS = (
     Parser("told-digests", _told(_told_columns), refuses=_OF_PEER),
     Parser("told-keys", _told(align_keys, ["quetzal", "b"], lengths=(40,)), refuses=(*_OF_PEER, TableError)),
     Parser("told-numbers", _told(_told_numbers), refuses=_OF_PEER),
-    Parser("told-cells", lambda data: run._from_ipc(data, "shop", 2), refuses=_OF_PEER),
-    Parser("told-time", _told(run._time, rank=1), str.encode, refuses=_OF_PEER),
-    Parser("told-traffic", _told(run._traffic), refuses=_OF_PEER),
+    Parser("told-cells", lambda data: publish._from_ipc(data, "shop", 2), refuses=_OF_PEER),
+    Parser("told-time", _told(publish._time, rank=1), str.encode, refuses=_OF_PEER),
+    Parser("told-traffic", _told(publish._traffic), refuses=_OF_PEER),
     Parser("told-hashes", lambda data: publish._differing(data, {"table.csv": "0" * 64})),
 )

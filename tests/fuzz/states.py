@@ -20,7 +20,7 @@ from sfumato.stream.entries import entry_of_left, families_left, rows_of_entries
 from sfumato.stream.epochs import Publication
 from sfumato.stream.measuring import KeptRow, open_kept_rows
 from sfumato.stream.pending import Vault, open_vault
-from sfumato.stream.rare import counts_of_bytes, rare_on_disk
+from sfumato.stream.rare import counts_of_bins, counts_of_bytes, rare_on_disk
 from sfumato.stream.screen import open_persons
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import (
@@ -34,7 +34,6 @@ from sfumato.stream.settings import (
     entry_of,
 )
 from sfumato.stream.state import PAGE, State, StateStore, seal
-from sfumato.stream.tails import counts_of_bins
 from sfumato.tables.codec import Codec, codec_from_document, codec_to_document
 from tests.fuzz.fuzzing import Parser
 from tests.fuzz.inputs import as_file, as_json, folder_in_memory

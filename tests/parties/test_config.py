@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.parties.config import PartyConfig, PartyTrial, write_trial
-from sfumato.parties.greeting import Hello, digest_of
+from sfumato.parties.connection import Hello, digest_of
 from sfumato.parties.peers import Address
 
 SCHEMA = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.parties.greeting import Hello, difference, digest_of, read_verdict, verdict
+from sfumato.parties.connection import Hello, difference, digest_of, read_verdict, verdict
 
 SETTINGS: dict[str, Any] = {"k": 5, "seed": None, "law": {"name": "laplace", "b": 0.2}}
 HERE = Hello("1.0", "trial", "channel", 0, digest_of(SETTINGS), SETTINGS)

@@ -16,7 +16,7 @@ from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties import horizontal_groups
 from sfumato.parties.channel import PartyError
-from sfumato.parties.clustering import Centres, cluster_rows, fill_groups
+from sfumato.parties.groupwise import Centres, cluster_rows, fill_groups
 from sfumato.parties.horizontal import form_groups, leaks
 from sfumato.parties.horizontal_groups import (
     HiddenCentres,

@@ -33,8 +33,7 @@ from sfumato.parties.channel import LocalChannel, PartyError, local_channels
 from sfumato.parties.facts import Joint, Opened
 from sfumato.parties.ledger import Ledger
 from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.publish import joint_in_one_process, own_part, run_party
-from sfumato.parties.run import JointDetails
+from sfumato.parties.publish import JointDetails, joint_in_one_process, own_part, run_party
 from sfumato.parties.session import plain_sessions
 from sfumato.publish.release import Release
 from sfumato.publish.verify import method_check, verify_release

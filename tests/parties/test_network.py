@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import PrivacyRefusal, SfumatoError, TableError
 from sfumato.parties.channel import MOST_MESSAGE, Inbox, PartyError
-from sfumato.parties.greeting import Hello, difference, digest_of
+from sfumato.parties.connection import Hello, difference, digest_of
 from sfumato.parties.network import NetworkChannel, _drain_loop
 from sfumato.parties.peers import Address, Identity, Peer, TrialAuthority, tls_contexts
 from sfumato.parties.stream import MOST_FRAME, Frame

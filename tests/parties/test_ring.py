@@ -10,8 +10,7 @@ import pytest
 
 from sfumato.core.documents import MOST_BYTES
 from sfumato.parties.channel import PartyError
-from sfumato.parties.connection import _reason
-from sfumato.parties.greeting import Hello, read_verdict
+from sfumato.parties.connection import Hello, _reason, read_verdict
 from sfumato.parties.part import _document
 from sfumato.parties.publish import _differing
 from sfumato.parties.vertical import _read

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sfumato.core.groups.kmeans import fill_clusters
 from sfumato.parties import groupwise, vertical
 from sfumato.parties.channel import PartyError
-from sfumato.parties.clustering import cluster_rows, fill_groups
-from sfumato.parties.groupwise import next_to_fill
+from sfumato.parties.groupwise import cluster_rows, fill_groups, next_to_fill
 from sfumato.parties.ledger import Transcript
 from sfumato.parties.session import Session, SharedArray
 from sfumato.parties.vertical import LEAKS, ColumnCentres

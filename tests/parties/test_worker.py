@@ -9,9 +9,9 @@ import struct
 import numpy as np
 import pytest
 
+from sfumato.parties.connection import read_verdict, verdict
 from sfumato.parties.engine import worker
 from sfumato.parties.engine.worker import FrameError, pack, unpack
-from sfumato.parties.greeting import read_verdict, verdict
 
 
 def test_a_frame_comes_back_as_it_was_packed() -> None:

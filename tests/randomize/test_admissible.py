@@ -14,8 +14,7 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import DoesNotFit
 from sfumato.survey.reconstruct import Reconstruction, reconstruct
 from sfumato.survey.reconstruct.bands import Admissible, cell_bands
-from sfumato.survey.reconstruct.cells import coarsening, cut_domain, refine
-from sfumato.survey.reconstruct.channel import Channel
+from sfumato.survey.reconstruct.channel import Channel, coarsening, cut_domain, refine
 from tests.examples import examples
 
 

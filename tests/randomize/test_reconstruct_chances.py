@@ -18,8 +18,7 @@ from sfumato.core.distributions.operators import (
     Response,
     ShiftModulo,
 )
-from sfumato.survey.reconstruct import cells
-from sfumato.survey.reconstruct.cells import at_midpoints, summed
+from sfumato.survey.reconstruct.channel import at_midpoints, summed
 
 SIZE = 101
 CUTS = np.array([0, 3, 10, 11, 40, SIZE])
@@ -83,7 +82,7 @@ def test_finite_laws_are_summed_exactly(operator: Operator) -> None:
 def test_a_coarse_table_changes_next_to_nothing(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs, outputs = np.arange(0, 10_001, 100), np.arange(-2500, 12_501, 100)
     fine = summed(Additive(10_000, law), inputs, outputs)
-    monkeypatch.setattr(cells, "_LONGEST", 4096)
+    monkeypatch.setattr("sfumato.survey.reconstruct.channel._LONGEST", 4096)
     coarse = summed(Additive(10_000, law), inputs, outputs)
     assert np.abs(fine - coarse).max() < (1e-3 if isinstance(law, DiscreteUniform) else 1e-4)
 

@@ -24,7 +24,7 @@ from sfumato.methods.randomize import Randomization
 from sfumato.methods.randomize.facts import specs_of
 from sfumato.publish.verify import verify_release
 from sfumato.survey.reconstruct import reconstruct
-from sfumato.survey.specification_files import read_spec
+from sfumato.survey.verbs import read_spec
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.randomize.tables import ROWS, TOWNS, codec_of, declared_schema, draw_table

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.stream.rare import counts_of_bytes
+from sfumato.stream.run import Stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateError
-from sfumato.stream.verb import Stream
 from sfumato.tables.facts import RareValues
 from sfumato.tables.field import Domain, Field, Kind, Role
 from sfumato.tables.schema import Schema

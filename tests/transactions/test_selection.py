@@ -7,8 +7,7 @@ import pytest
 
 from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.itemsets.mining import frequent_itemsets
-from sfumato.transactions.estimate import estimate_itemsets
-from sfumato.transactions.selection import edges, selected_ends, simultaneous_deviations
+from sfumato.transactions.estimate import edges, estimate_itemsets, selected_ends, simultaneous_deviations
 from tests.transactions.slow_miner import draw_transactions
 
 DRAWS = 40_000

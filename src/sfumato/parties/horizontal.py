@@ -18,7 +18,6 @@ from sfumato.core.records import BlockKind, Layout
 from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
 from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
 from sfumato.parties.channel import PartyError
-from sfumato.parties.clustering import cluster_rows, fill_groups
 from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
 from sfumato.parties.codecs import refuse_exposed_rows
 from sfumato.parties.groupwise import (
@@ -27,8 +26,10 @@ from sfumato.parties.groupwise import (
     Statistics,
     broadcast_axes,
     broadcast_numbers,
+    cluster_rows,
     component_scales,
     draw_noise,
+    fill_groups,
     group_sizes,
     release_rows,
     varying_ranges,

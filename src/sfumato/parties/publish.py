@@ -1,29 +1,302 @@
-"""The release of a joint run: the same folder at every party, or at none."""
+"""A joint run at one party: the protocol, its facts, and the release, the same folder at every party or at none."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
-from sfumato.core.errors import OptionError
-from sfumato.options import PublishOptions
+from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact
+from sfumato.core.randomness import Randomness
+from sfumato.core.records import BlockKind, Layout, Records
+from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
+from sfumato.methods.perturb import number_blocks
+from sfumato.methods.perturb.laplace_pca import most_components, state_facts
+from sfumato.options import PublishOptions, RunOptions
 from sfumato.parties.arithmetic import Engine
 from sfumato.parties.channel import PartyChannel, PartyError
-from sfumato.parties.part import OwnPart, own_part
-from sfumato.parties.plan import JointPlan, leaks_of
-from sfumato.parties.run import reason_of, run_joint
+from sfumato.parties.codecs import count_cells, joint_codec
+from sfumato.parties.facts import Joint, Opened
+from sfumato.parties.groupwise import group_sizes, tail_persons
+from sfumato.parties.ledger import Ledger, check, draw_ledger
+from sfumato.parties.part import Agreement, OwnPart, agree, own_part
+from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
+from sfumato.parties.rounds import SeenRounds
+from sfumato.parties.row_tails import joint_tails
 from sfumato.parties.session import Session, computing_parties, plain_sessions, run_in_threads
+from sfumato.parties.vertical import align_keys
 from sfumato.publish.attainable import refuse_unattainable, without_control
 from sfumato.publish.folder import check_folder, sha256_of
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
+from sfumato.tables.codec import Codec
+from sfumato.tables.facts import TailsCoded
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Schema
+from sfumato.tables.tails import NUMERIC
+from sfumato.version import __version__
 
-__all__ = ["OwnPart", "joint_in_one_process", "own_part", "run_party", "written_together"]
+__all__ = [
+    "JointDetails",
+    "OwnPart",
+    "joint_in_one_process",
+    "noised_columns",
+    "own_part",
+    "reason_of",
+    "run_joint",
+    "run_party",
+    "written_together",
+]
+
+METHOD = "joint-laplace-pca"
+"""How a certificate names what was run."""
+
+
+def joint_facts(
+    plan: JointPlan, agreed: Agreement, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
+) -> tuple[Fact, ...]:
+    """Facts of a joint run; the parties ``computing`` held shares, or saw everything if the engine is "plain"."""
+    randomness = Randomness(plan.seed)
+    components = most_components(result.layout)
+    if result.noised > components:
+        raise PrivacyRefusal(
+            f"a group varies in {result.noised} components where {components} are possible; nothing is released. "
+            "Please report this as a defect"
+        )
+    levels = np.full(len(result.labels), result.level, dtype=np.int64)
+    nothing = np.zeros(len(result.labels), dtype=np.int64)
+    released = Records(result.values, result.layout, nothing, nothing.copy())
+    vertical = plan.partition == "vertical"
+    joint = Joint(
+        partition=plan.partition,
+        parties=plan.parties,
+        computing=computing,
+        engine=engine,
+        centres="" if vertical else plan.centres,
+        noise=plan.noise if vertical else "",
+        rounds=result.rounds,
+        bare=result.bare,
+    )
+    return (
+        Drawn(randomness.mode.value, randomness.algorithm),
+        ColumnsDropped(agreed.dropped, (), agreed.empty),
+        *state_facts(plan.mechanism, released, levels, result.labels, components),
+        *bounds_kept(agreed.public, noised_columns(result.layout)),
+        *_tails_of(agreed, result),
+        joint,
+        *_openings(ledger),
+    )
+
+
+def _tails_of(agreed: Agreement, result: JointResult) -> tuple[TailsCoded, ...]:
+    """State that the tails of all numbers and dates are coded, by each owner of columns or by all owners of rows."""
+    numbers = sum(field.kind in NUMERIC for field in agreed.public.encoded)
+    return (TailsCoded("code", tail_persons(result.level), numbers),) if numbers else ()
+
+
+def noised_columns(layout: Layout) -> frozenset[str]:
+    """Columns that get noise, which bounds that were only observed do not cut."""
+    return frozenset(block.column for block in number_blocks(layout))
+
+
+def _openings(ledger: Ledger) -> list[Opened]:
+    """Lines of the ledger that were seen in the clear, those of several owners as one."""
+    lines: dict[tuple[str, tuple[str, ...]], Opened] = {}
+    for row in ledger.openings:
+        before = lines.get((row.label, row.to))
+        numbers, times = (0, 0) if before is None else (before.numbers, before.times)
+        lines[row.label, row.to] = Opened(
+            row.label, row.what, row.action, row.to, numbers + row.numbers, times + row.times
+        )
+    return list(lines.values())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointDetails(SeenRounds):
+    """The ledger, the transcript as JSON lines, and the groups behind the rows."""
+
+    ledger: Ledger | None = None
+    transcript: str = ""
+    result: JointResult | None = None
+
+
+def reason_of(error: BaseException) -> str:
+    """Reason why a party gives up, without data."""
+    if isinstance(error, SfumatoError):
+        return str(error)
+    return "it was stopped" if isinstance(error, KeyboardInterrupt) else f"it met a {type(error).__name__}"
+
+
+# ------------------------------------------------------------------------------------------------------------ the run
+
+
+def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> Outcome:
+    """Outcome of a joint run: agreement, protocol and table, the same at every party but for its own schema."""
+    if session.names != part.plan.parties or session.rank != part.rank:
+        raise OptionError(f"the plan names {len(part.plan.parties)} other parties than the network; start all again")
+    leaks, begin = leaks_of(part.plan), perf_counter()
+    session.phase("agreeing")
+    agreed = agree(part, session, form)
+    if part.plan.partition == "vertical":
+        result, table, comparison = _vertical(part, session, agreed)
+    else:
+        result, table, comparison = _horizontal(part, session)
+    seconds = perf_counter() - begin
+    session.phase("certifying")
+    created, traffic = _time(session), _traffic(session)
+    check(session.transcript, leaks)
+    ledger = draw_ledger(session.transcript, leaks, traffic=traffic)
+    computing = tuple(session.names[rank] for rank in session.computing)
+    lines = session.transcript.to_json_lines()
+    parameters = {key: value for key, value in part.plan.document().items() if key != "seed"}
+    return Outcome(
+        recipe=Recipe(METHOD, parameters, part.schema, RunOptions(seed=part.plan.seed), __version__),
+        table=table,
+        rows_in=table.num_rows,
+        rows_out=table.num_rows,
+        schema=agreed.public,
+        facts=joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing),
+        comparison=comparison,
+        workings=_workings(result, ledger, lines),
+        texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
+        created=created,
+        seconds=seconds,
+        together=True,
+        sent=sum(told["bytes"] + told["engine_bytes"] for told in traffic.values()),
+    )
+
+
+def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointDetails:
+    seen = result.seen or SeenRounds()
+    return JointDetails(
+        sizes=result.sizes,
+        highest=np.full(len(result.sizes), result.level, dtype=np.int64),
+        own=seen.own,
+        labels_seen=seen.labels_seen,
+        counts=seen.counts,
+        centres=seen.centres,
+        owners=seen.owners,
+        ledger=ledger,
+        transcript=transcript,
+        result=result,
+    )
+
+
+def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[JointResult, pa.Table, Comparison]:
+    """Owners of columns: align the rows, run the protocol, and exchange the released cells of each owner."""
+    from sfumato.parties.vertical import sanitize_vertical
+
+    codec, keys = part.codec, part.keys
+    if codec is None or keys is None:
+        raise ValueError("an owner of columns has a codec and keys")
+    order = align_keys(session, keys)
+    mine = part.table.take(pa.array(order))
+    uniform = Randomness(part.plan.seed).generator(f"tails of the rows of party {part.rank}").random(mine.num_rows)
+    coded = codec.encode(part.tails.code(mine, uniform))
+    result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
+    session.phase("writing cells")
+    free = noised_columns(codec.layout) - part.tails.columns.keys()
+    own = codec.decode(_own_coordinates(result, codec), unbounded=free)
+    columns: dict[str, pa.ChunkedArray] = {}
+    for owner, name in enumerate(session.names):
+        cells = session.broadcast(
+            _to_ipc(own) if owner == session.rank else None,
+            owner,
+            RELEASED_CELLS.label,
+            len(own) * agreed.columns[owner],
+        )
+        told = _from_ipc(cells, name, len(result.values))
+        columns |= dict(zip(told.column_names, told.columns, strict=True))
+    if tuple(columns) != agreed.public.names:
+        raise PartyError("the cells sent are not of the agreed columns; start all parties again")
+    table = pa.table(columns)
+    names = [column.field.name for column in codec.columns]
+    note = f"Measured on {len(names)} columns, those of this owner; the other owners measure theirs."
+    records = codec.encode(mine, unseen="mean")
+    return result, table, Comparison(mine.select(names), table.select(names), codec, records, notes=(note,))
+
+
+def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dtype[np.float64]]:
+    joint = {(block.column, block.kind): block for block in result.layout}
+    parts = []
+    for block in codec.layout:
+        part = result.values[:, joint[block.column, block.kind].where]
+        if block.kind is BlockKind.CODE:  # all parties have places, and this one knows whose
+            part = block.coordinates(np.rint(part).astype(np.int64))
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table, Comparison]:
+    """Owners of rows: agree on one encoding, run the protocol, and write the cells."""
+    from sfumato.parties.horizontal import sanitize_horizontal
+
+    counts = count_cells(session, part.table, part.schema, few=part.plan.few)
+    level, _ = group_sizes(part.plan.mechanism, counts.rows)
+    tails = joint_tails(session, part.table, part.schema, counts, tail_persons(level))
+    coded = tails.code(part.table, np.zeros(part.table.num_rows))
+    codec = joint_codec(session, coded, part.schema, counts)
+    result = sanitize_horizontal(session, part.plan, codec.encode(coded).values, codec.layout, counts.rows)
+    session.phase("writing cells")
+    table = codec.decode(result.values, unbounded=noised_columns(codec.layout))
+    mine = part.table.select([column.field.name for column in codec.columns])
+    note = f"Measured with {len(mine)} of the {counts.rows} rows, those of this owner; the other owners measure theirs."
+    return result, table, Comparison(mine, table, codec, codec.encode(mine), notes=(note,))
+
+
+def _to_ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
+    try:
+        table = pa.ipc.open_stream(payload).read_all()
+        table.validate(full=True)
+        table.column_names  # noqa: B018 (decodes the names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        raise PartyError(f"party {name!r} sent cells that cannot be read; start all parties again") from None
+    if table.num_rows != rows:
+        raise PartyError(f"party {name!r} sent {table.num_rows} rows and {rows} were expected; start all parties again")
+    return table
+
+
+def _time(session: Session) -> str:
+    """Time on the certificate, from the first party's clock."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    told = session.broadcast(now.encode() if session.rank == 0 else None, 0, "time", 1)
+    try:
+        return datetime.datetime.fromisoformat(told.decode("ascii")).isoformat(timespec="seconds")
+    except ValueError:
+        raise PartyError(f"party {session.names[0]!r} sent no time; start all parties again") from None
+
+
+def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
+    """Traffic of all parties so far."""
+    entries: dict[str, Mapping[str, int]] = {}
+    for owner, name in enumerate(session.names):
+        own = session.traffic
+        payload = write_json(own).encode() if owner == session.rank else None
+        try:
+            entries[name] = from_json(
+                dict[str, int], session.broadcast(payload, owner, "traffic", len(own)), most=MOST_BYTES
+            )
+        except Unparsable:
+            entries[name] = {}
+        if entries[name].keys() != own.keys():
+            raise PartyError(f"party {name!r} sent no traffic that can be read; start all parties again")
+    return entries
 
 
 def written_together(

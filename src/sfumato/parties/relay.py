@@ -16,7 +16,7 @@ from functools import partial
 from weakref import WeakSet
 
 from sfumato.parties.channel import Inbox, PartyError
-from sfumato.parties.greeting import Purpose
+from sfumato.parties.connection import Purpose
 from sfumato.parties.stream import ConnectionLost, Frame, TlsStream
 
 __all__ = ["EngineRelay"]

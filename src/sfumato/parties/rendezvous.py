@@ -12,7 +12,7 @@ from typing import NoReturn
 from weakref import WeakSet
 
 from sfumato.parties.channel import Inbox, PartyError
-from sfumato.parties.greeting import Hello, PartyMismatch, Purpose, difference, digest_of, read_verdict, verdict
+from sfumato.parties.connection import Hello, PartyMismatch, Purpose, difference, digest_of, read_verdict, verdict
 from sfumato.parties.peers import NetworkSettings, tls_contexts
 from sfumato.parties.stream import MOST_FRAME, ConnectionLost, Frame, TlsStream
 

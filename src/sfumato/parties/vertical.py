@@ -27,9 +27,10 @@ from sfumato.core.records import Block, BlockKind, Layout, width
 from sfumato.methods.perturb.laplace_pca import most_components
 from sfumato.parties.arithmetic import check_range, fraction_bits, to_fixed_point
 from sfumato.parties.channel import PartyError
-from sfumato.parties.clustering import cluster_rows, fill_groups
 from sfumato.parties.groupwise import (
     broadcast_axes,
+    cluster_rows,
+    fill_groups,
     group_sizes,
     padded_choice,
     release_rows,

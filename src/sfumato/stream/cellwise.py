@@ -31,10 +31,9 @@ from sfumato.stream.entries import entries_of_rows, entries_of_tally, rows_of_en
 from sfumato.stream.epochs import DueGroups, Publication, leaving, published
 from sfumato.stream.measuring import KeptSample
 from sfumato.stream.pending import Vault
-from sfumato.stream.rare import HeldValues
+from sfumato.stream.rare import HeldValues, StreamTails
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import EpochLine, StateError, StreamSettings
-from sfumato.stream.tails import StreamTails
 from sfumato.tables.codec import Codec
 from sfumato.tables.facts import RareValues
 

@@ -24,9 +24,9 @@ from sfumato.core.errors import TableError
 from sfumato.core.records import Block, BlockKind, Layout
 from sfumato.methods.condense.maintainer import AbsorptionResult, GroupRows, Maintainer, MaintainerState
 from sfumato.methods.condense.slots import MISSING, CategoryTally
+from sfumato.stream.rare import strata_of
 from sfumato.stream.settings import Progress, StateEntry, StateError, StreamSettings, entry_of, whole_number
 from sfumato.stream.state import State
-from sfumato.stream.strata import strata_of
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.codec import Codec, codec_to_document
 

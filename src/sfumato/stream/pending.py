@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, open_regular, write_json
 from sfumato.core.errors import OptionError
 from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.stream.rare import StreamTails
 from sfumato.stream.settings import Progress, StateEntry, StateError, StreamSettings, document_of, whole_number
 from sfumato.stream.state import State
-from sfumato.stream.tails import StreamTails
 
 __all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "from_hex", "open_vault"]
 
@@ -41,7 +41,7 @@ Encode = Callable[[pa.Table], tuple[NDArray[np.float64], NDArray[np.int64]]]
 class PendingRecord:
     """A record that waits: its place in the order of arrival, and the row of the batch that it came in.
 
-    ``step`` tells which cut-offs its numbers were coded to; see `sfumato.stream.tails.StreamTails`.
+    ``step`` tells which cut-offs its numbers were coded to; see `sfumato.stream.rare.StreamTails`.
     """
 
     place: int

@@ -33,7 +33,7 @@ from sfumato.stream.entries import (
 from sfumato.stream.epochs import Publication, renew
 from sfumato.stream.measuring import FORGOTTEN, KeptRows, KeptSample, open_kept_rows
 from sfumato.stream.pending import PendingRecord, PendingRecords, Vault, open_vault
-from sfumato.stream.rare import HeldValues, entry_of_rare, rare_on_disk
+from sfumato.stream.rare import HeldValues, StreamTails, entry_of_rare, rare_on_disk, strata_of
 from sfumato.stream.screen import CountedPersons, ScreenedRows, open_persons, screen
 from sfumato.stream.settings import (
     BatchReceipt,
@@ -50,8 +50,6 @@ from sfumato.stream.settings import (
     whole_number,
 )
 from sfumato.stream.state import State
-from sfumato.stream.strata import strata_of
-from sfumato.stream.tails import StreamTails
 from sfumato.tables.codec import Codec, codec_from_document
 from sfumato.tables.facts import RareValues
 from sfumato.tables.schema import Role

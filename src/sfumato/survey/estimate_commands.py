@@ -48,7 +48,7 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **a
     Prints amplification gamma, epsilon, the rho1-to-rho2 bound, and the remaining privacy against an attacker who knows
     the distribution. Exits with 3 if no parameter of the noise meets --rho2.
     """
-    from sfumato.survey.figures import guarantee_figure
+    from sfumato.survey.verbs import guarantee_figure
 
     check_plot(plot, spec, overwrite=overwrite)
     found = sf.breach(spec, **arguments)
@@ -130,7 +130,7 @@ def reconstruct(
     --query. Missing values are skipped. Exits with 3 if the records are too few for the noise and, with --strict, if
     the values do not fit the noise distribution.
     """
-    from sfumato.survey.specification_files import read_spec
+    from sfumato.survey.verbs import read_spec
 
     check_plot(plot, source, overwrite=overwrite)
     _check_csv(output, source, overwrite=overwrite)
@@ -250,7 +250,7 @@ def _write_csv(output: Path | None, names: tuple[str, ...], places: Iterable[Any
 
 
 def _write(found: Reconstruction, column: str, plot: Path | None, output: Path | None) -> None:
-    from sfumato.survey.figures import reconstruction_figure
+    from sfumato.survey.verbs import reconstruction_figure
 
     if plot is not None:
         with replacing_target(plot) as work:

@@ -60,7 +60,7 @@ class _WithMethod(Verb):
     method = ""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        from sfumato.transactions.methods import TRANSACTION_METHODS
+        from sfumato.transactions.verb import TRANSACTION_METHODS
 
         mechanism = TRANSACTION_METHODS[self.method]
         hints = typing.get_type_hints(mechanism)

@@ -14,8 +14,16 @@ import numpy as np
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.distributions.operators import TransactionOperator
 from sfumato.core.itemsets import Bitmaps, Transactions, partial_counts
-from sfumato.transactions.estimate import Estimates, check_share, classes_of, estimate_counts
-from sfumato.transactions.selection import SELECTED_LEVEL, bisect, edges, simultaneous_deviations
+from sfumato.transactions.estimate import (
+    SELECTED_LEVEL,
+    Estimates,
+    bisect,
+    check_share,
+    classes_of,
+    edges,
+    estimate_counts,
+    simultaneous_deviations,
+)
 
 __all__ = ["RuleEstimates", "confidence_bounds", "estimate_rules", "interval_rules"]
 

@@ -370,7 +370,7 @@ def _as_they_are(context: Context, changed: int) -> Refused:
 
 def _is_method(context: Context, fact: Fact | None = None) -> bool:
     """Whether the method has exactly these parameters, and a fact has the same values in entries of the same name."""
-    from sfumato.transactions.methods import make_transaction_mechanism
+    from sfumato.transactions.verb import make_transaction_mechanism
 
     given = context.parameters
     mechanism = make_transaction_mechanism(context.method or "", dict(given))

@@ -24,7 +24,7 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.survey.reconstruct.bands import Bands
-from sfumato.survey.reconstruct.cells import DomainCells, cut_outputs, summed
+from sfumato.survey.reconstruct.channel import DomainCells, cut_outputs, summed
 
 __all__ = [
     "SHARES",

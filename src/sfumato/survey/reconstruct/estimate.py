@@ -28,8 +28,10 @@ from sfumato.survey.reconstruct.bands import (
     refuse_worthless,
     resolved_directions,
 )
-from sfumato.survey.reconstruct.cells import (
+from sfumato.survey.reconstruct.channel import (
+    Channel,
     DomainCells,
+    Ridge,
     at_midpoints,
     coarsening,
     cut_domain,
@@ -37,9 +39,7 @@ from sfumato.survey.reconstruct.cells import (
     refine,
     summed,
 )
-from sfumato.survey.reconstruct.channel import Channel, Ridge
-from sfumato.survey.reconstruct.held_out import Folds
-from sfumato.survey.reconstruct.iterate import LIMIT, METHODS, STOPS, bayes_step, iterate, make_stop
+from sfumato.survey.reconstruct.iterate import LIMIT, METHODS, STOPS, Folds, bayes_step, iterate, make_stop
 
 __all__ = ["DOUBTFUL", "HELD_OUT", "ReleasedCounts", "doubt", "reconstruct", "solve"]
 

@@ -23,8 +23,7 @@ from sfumato.core.errors import BadInput, DoesNotFit, OptionError, TooFew
 from sfumato.core.threads import one_thread
 from sfumato.survey.reconstruct.answers import Answer, moments_of
 from sfumato.survey.reconstruct.bands import LEAST, cell_bands, refuse_too_few
-from sfumato.survey.reconstruct.cells import DomainCells, cut_domain, cut_outputs, refine, summed
-from sfumato.survey.reconstruct.channel import Channel
+from sfumato.survey.reconstruct.channel import Channel, DomainCells, cut_domain, cut_outputs, refine, summed
 from sfumato.survey.reconstruct.estimate import DOUBTFUL, ReleasedCounts, doubt, solve
 from sfumato.survey.reconstruct.iterate import LIMIT
 
