@@ -49,11 +49,11 @@ class PartyChannel(Protocol):
         """Number of parties."""
         return len(self.names)
 
-    def check_kind(self, sender: int, told: str, kind: str) -> None:
+    def check_kind(self, sender: int, sent_kind: str, kind: str) -> None:
         """Refuse a message of another kind than the expected one."""
-        if told != kind:
+        if sent_kind != kind:
             raise PartyError(
-                f"party {self.names[sender]!r} sent {told!r} where {kind!r} was due; start all parties again"
+                f"party {self.names[sender]!r} sent {sent_kind!r} where {kind!r} was due; start all parties again"
             )
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
@@ -210,8 +210,8 @@ class LocalChannel(PartyChannel):
 
     def receive(self, sender: int, kind: str) -> bytes:
         """Wait for the next message of another thread."""
-        told, payload = self._inboxes[self.rank].take(sender)
-        self.check_kind(sender, told, kind)
+        sent_kind, payload = self._inboxes[self.rank].take(sender)
+        self.check_kind(sender, sent_kind, kind)
         return payload
 
     def waiting(self, *_: int) -> AbstractContextManager[None]:

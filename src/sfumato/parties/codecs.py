@@ -220,13 +220,13 @@ def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema
         declared = {"field": field_to_document(read.field), "kind": str(read.kind), "grid": read.grid}
         own += hashlib.sha256(write_json(declared, "canonical").encode()).digest()
     names = ["names and roles", *(repr(read.field.name) for read in columns)]
-    for rank, told in enumerate(_broadcast_all(session, own, "columns", len(names))):
+    for rank, digests in enumerate(_broadcast_all(session, own, "columns", len(names))):
         differing = [
             name
             for place, name in enumerate(names)
-            if told[place * _DIGEST : (place + 1) * _DIGEST] != own[place * _DIGEST : (place + 1) * _DIGEST]
+            if digests[place * _DIGEST : (place + 1) * _DIGEST] != own[place * _DIGEST : (place + 1) * _DIGEST]
         ]
-        if differing or len(told) != len(own):
+        if differing or len(digests) != len(own):
             first = differing[0] if differing else "their number"
             raise PartyError(
                 f"the columns of party {session.names[rank]!r} differ from those here, the first difference is in "
@@ -237,8 +237,8 @@ def _compare_columns(session: Session, columns: list[ReadColumn], schema: Schema
 def _compare_codecs(session: Session, codec: Codec) -> None:
     """Compare what all owners have made of the same sums: only machines that count differently can differ."""
     own = hashlib.sha256(write_json(codec_to_document(codec), "canonical").encode()).digest()
-    for rank, told in enumerate(_broadcast_all(session, own, "codec", 1)):
-        if told != own:
+    for rank, digests in enumerate(_broadcast_all(session, own, "codec", 1)):
+        if digests != own:
             raise PartyError(
                 f"party {session.names[rank]!r} has made other means and deviations of the same sums; run the same "
                 "versions at all owners"

@@ -278,9 +278,9 @@ def _plan(file: _File, names: tuple[str, ...]) -> JointPlan:
     from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.parties.plan import JointPlan
 
-    given = {name: value for name, value in vars(file.method).items() if value is not None}
-    mechanism = LaplacePCA(**{name: value for name, value in given.items() if name not in _OF_PLAN})
-    choices = {name: value for name, value in given.items() if name in _OF_PLAN}
+    chosen = {name: value for name, value in vars(file.method).items() if value is not None}
+    mechanism = LaplacePCA(**{name: value for name, value in chosen.items() if name not in _OF_PLAN})
+    choices = {name: value for name, value in chosen.items() if name in _OF_PLAN}
     return JointPlan(file.partition, names, mechanism, target=file.data.target, engine=file.engine.protocol, **choices)
 
 

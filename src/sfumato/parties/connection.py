@@ -73,8 +73,8 @@ class Hello:
             If it is no greeting.
         """
         try:
-            told = parse_json(data)  # of one frame
-            return typed(cls, {name: told[name] for name in cls.__dataclass_fields__})
+            document = parse_json(data)  # of one frame
+            return typed(cls, {name: document[name] for name in cls.__dataclass_fields__})
         except (Unparsable, KeyError, TypeError):
             raise ValueError("not a greeting") from None
 

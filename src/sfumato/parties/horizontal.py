@@ -345,7 +345,7 @@ def _broadcast_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -
     """
     rng = session.private_rng("order of the told rows")
     group = np.repeat(np.arange(len(own)), own)
-    told = noised[np.lexsort((rng.permutation(len(group)), group))]
+    shuffled = noised[np.lexsort((rng.permutation(len(group)), group))]
     counts, rows = [], []
     for owner in range(session.parties):
         mine = owner == session.rank
@@ -357,7 +357,7 @@ def _broadcast_rows(session: Session, noised: Whole, own: Whole, sizes: Whole) -
         check_range(counts[-1], 0, sizes, "noised rows")
         shape = (int(counts[-1].sum()), noised.shape[1])
         rows.append(
-            broadcast_numbers(session, told if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST)
+            broadcast_numbers(session, shuffled if mine else None, owner, "noised rows", shape, "<i8", within=FARTHEST)
         )
     if not np.array_equal(np.sum(counts, axis=0), sizes):
         raise PartyError("the owners sent other numbers of rows than were grouped; start all parties again")

@@ -146,8 +146,8 @@ class NetworkChannel(PartyChannel):
 
     def receive(self, sender: int, kind: str) -> bytes:
         """Wait for the next bytes of a party."""
-        told, payload = self._inbox.take(sender)
-        self.check_kind(sender, told, kind)
+        sent_kind, payload = self._inbox.take(sender)
+        self.check_kind(sender, sent_kind, kind)
         return payload
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:

@@ -171,7 +171,7 @@ def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> O
         created=created,
         seconds=seconds,
         together=True,
-        sent=sum(told["bytes"] + told["engine_bytes"] for told in traffic.values()),
+        sent=sum(sent["bytes"] + sent["engine_bytes"] for sent in traffic.values()),
     )
 
 
@@ -214,8 +214,8 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
             RELEASED_CELLS.label,
             len(own) * agreed.columns[owner],
         )
-        told = _from_ipc(cells, name, len(result.values))
-        columns |= dict(zip(told.column_names, told.columns, strict=True))
+        owner_cells = _from_ipc(cells, name, len(result.values))
+        columns |= dict(zip(owner_cells.column_names, owner_cells.columns, strict=True))
     if tuple(columns) != agreed.public.names:
         raise PartyError("the cells sent are not of the agreed columns; start all parties again")
     table = pa.table(columns)
@@ -275,9 +275,9 @@ def _from_ipc(payload: bytes, name: str, rows: int) -> pa.Table:
 def _time(session: Session) -> str:
     """Time on the certificate, from the first party's clock."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    told = session.broadcast(now.encode() if session.rank == 0 else None, 0, "time", 1)
+    payload = session.broadcast(now.encode() if session.rank == 0 else None, 0, "time", 1)
     try:
-        return datetime.datetime.fromisoformat(told.decode("ascii")).isoformat(timespec="seconds")
+        return datetime.datetime.fromisoformat(payload.decode("ascii")).isoformat(timespec="seconds")
     except ValueError:
         raise PartyError(f"party {session.names[0]!r} sent no time; start all parties again") from None
 
@@ -343,10 +343,10 @@ def _wait_for_all(files: list[Path], channel: PartyChannel) -> None:
         channel.receive(rank, "agreed")
 
 
-def _differing(told: bytes, written: Mapping[str, str]) -> str | None:
+def _differing(payload: bytes, written: Mapping[str, str]) -> str | None:
     """Name the first file that another party has written otherwise; only names of ours are repeated."""
     try:
-        document = from_json(dict[str, str], told, most=MOST_BYTES)
+        document = from_json(dict[str, str], payload, most=MOST_BYTES)
     except Unparsable:
         return "release"
     differing = (name for name, digest in written.items() if document.get(name) != digest)
@@ -381,22 +381,22 @@ def run_party(
     SfumatoError
         All other parties are notified, and nothing is written anywhere.
     """
-    asked, plan = publishing or PublishOptions(), part.plan
-    form = form_named(asked.form or FileFormat.CSV.value)
+    publishing, plan = publishing or PublishOptions(), part.plan
+    form = form_named(publishing.form or FileFormat.CSV.value)
     try:
-        check_folder(folder, overwrite=asked.overwrite)
-        signer = signer_of(asked.sign, dry_run=plan.seed is not None, folder=folder)
+        check_folder(folder, overwrite=publishing.overwrite)
+        signer = signer_of(publishing.sign, dry_run=plan.seed is not None, folder=folder)
     except BaseException:
         channel.abort("its output folder or signing key cannot be used")  # where they lie is nobody's business
         raise
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        policy = asked_policy(asked.policy, report=asked.report)
+        policy = asked_policy(publishing.policy, report=publishing.report)
         refuse_unattainable(policy, without_control(), despite=None)
         made = run_joint(part, session, plan.engine, form)
-        release = publish(made, PublishOptions(report=asked.report, policy=policy))
-        return written_together(release, channel, folder, form, overwrite=asked.overwrite, sign=signer)
+        release = publish(made, PublishOptions(report=publishing.report, policy=policy))
+        return written_together(release, channel, folder, form, overwrite=publishing.overwrite, sign=signer)
     except PolicyNotMet:
         channel.abort("its policy is not met")  # what was measured on its part stays private
         raise

@@ -75,15 +75,15 @@ class Rendezvous:
         """Wait until this party is connected to all others."""
         calls = [asyncio.ensure_future(self._dial(rank)) for rank in range(self._settings.rank)]
         end = time.monotonic() + self._settings.wait
-        told: float | None = None
+        end_of_grace: float | None = None
         try:
             while len(self._connected) < len(self._settings.peers) - 1:
                 if time.monotonic() > end:
                     self._inbox.check()
                     raise self._timeout_error()
                 if self._inbox.failed.is_set():
-                    told = told or time.monotonic() + _GRACE
-                    end = min(end, told)
+                    end_of_grace = end_of_grace or time.monotonic() + _GRACE
+                    end = min(end, end_of_grace)
                 await asyncio.sleep(0.05)
             self._inbox.check()
         finally:
@@ -274,8 +274,8 @@ class Rendezvous:
 
 
 async def _expect(stream: TlsStream, frame: Frame) -> bytes:
-    got, payload = await stream.receive()
-    if got is not frame:
+    found, payload = await stream.receive()
+    if found is not frame:
         raise ConnectionLost
     return payload
 

@@ -207,10 +207,10 @@ class SpuEngine:
         view = memoryview(data)
         while place < size:
             self._wait(end, write=False)
-            got = os.readv(self._out, [view[place:]])
-            if got == 0:
+            count = os.readv(self._out, [view[place:]])
+            if count == 0:
                 raise PartyError(self._death())
-            place += got
+            place += count
         return data
 
     def _wait(self, end: float, *, write: bool) -> None:

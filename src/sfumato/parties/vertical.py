@@ -89,12 +89,12 @@ def align_keys(session: Session, keys: Sequence[Any] | pa.ChunkedArray | pa.Arra
     order = sorted(range(len(marks)), key=marks.__getitem__)
     ordered = b"".join(marks[row] for row in order)
     own = len(marks).to_bytes(8, "little") + hmac.digest(secret, b"all keys" + ordered, "sha256")
-    told = [
+    digests = [
         session.broadcast(own if owner == session.rank else None, owner, "digest of keys", 1)
         for owner in range(session.parties)
     ]
-    if len(set(told)) > 1:
-        _refuse_different(session, ordered, [int.from_bytes(each[:8], "little") for each in told])
+    if len(set(digests)) > 1:
+        _refuse_different(session, ordered, [int.from_bytes(each[:8], "little") for each in digests])
     return np.array(order, dtype=np.int64)
 
 
@@ -148,13 +148,13 @@ def _refuse_different(session: Session, ordered: bytes, counts: list[int]) -> No
     """Refuse different keys, with the counts at every party."""
     sets = []
     for owner, count in enumerate(counts):
-        told = session.broadcast(ordered if owner == session.rank else None, owner, "keyed hashes", count)
-        if len(told) != _HASH * count:
+        hashes = session.broadcast(ordered if owner == session.rank else None, owner, "keyed hashes", count)
+        if len(hashes) != _HASH * count:
             raise PartyError(
-                f"party {session.names[owner]!r} sent {len(told)} bytes of keys, not {_HASH * count}; start "
+                f"party {session.names[owner]!r} sent {len(hashes)} bytes of keys, not {_HASH * count}; start "
                 "all parties again"
             )
-        sets.append({told[place : place + _HASH] for place in range(0, len(told), _HASH)})
+        sets.append({hashes[place : place + _HASH] for place in range(0, len(hashes), _HASH)})
     common, every = set.intersection(*sets), set.union(*sets)
     found = ", ".join(
         f"{name!r} has {len(own - common)} that another party lacks and lacks {len(every - own)} that another has"
@@ -410,9 +410,9 @@ class _Contribution:
     columns: tuple[tuple[str, BlockKind, int], ...]
 
 
-def _read(told: bytes, name: str) -> _Contribution:
+def _read(received: bytes, name: str) -> _Contribution:
     try:
-        contribution = from_json(_Contribution, told, most=MOST_BYTES)
+        contribution = from_json(_Contribution, received, most=MOST_BYTES)
     except Unparsable:
         raise PartyError(f"party {name!r} sent columns that cannot be read; start all parties again") from None
     if sum(wide for _, _, wide in contribution.columns) > _MOST_WIDE:

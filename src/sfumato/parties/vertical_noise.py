@@ -82,10 +82,10 @@ def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, 
     for owner, span in enumerate(spans):
         wide = span.stop - span.start
         upper = np.triu_indices(wide)
-        told = np.hstack([own.mean, squares[:, *upper]]) if owner == session.rank else None
+        own_numbers = np.hstack([own.mean, squares[:, *upper]]) if owner == session.rank else None
         shape = (g, wide + len(upper[0]))
         numbers = broadcast_numbers(
-            session, told, owner, "statistics of own columns", shape, "<i8", within=2**MOST_BITS
+            session, own_numbers, owner, "statistics of own columns", shape, "<i8", within=2**MOST_BITS
         )
         mean[:, span] = numbers[:, :wide]
         block = np.empty((g, wide, wide), dtype=np.int64)
@@ -215,15 +215,15 @@ def broadcast_codes(
     held = []
     for block, mark in coded_blocks(whole):
         owner = next(rank for rank, span in enumerate(spans) if span.start <= block.start < span.stop)
-        told, present = None, statistics.sizes
+        own_numbers, present = None, statistics.sizes
         if mark is not None:
             indicator = Block(block.column, BlockKind.MISSING, mark, mark + 1)
             present = present - missing_counts(_counts_and_means(statistics), indicator)
         if owner == session.rank:
             here, gone = mine[block.column]
-            told = here.places(values)[ranked_rows(values, labels, here, gone)]
+            own_numbers = here.places(values)[ranked_rows(values, labels, here, gone)]
         label, room = "categories of own columns", (int(present.sum()),)
-        places = broadcast_numbers(session, told, owner, label, room, "<i8", within=_MOST_PLACES)
+        places = broadcast_numbers(session, own_numbers, owner, label, room, "<i8", within=_MOST_PLACES)
         ends = np.cumsum(present)
         if any((np.diff(places[end - size : end]) < 0).any() for end, size in zip(ends, present, strict=True)):
             raise PartyError("an owner sent categories out of order; start all parties again")

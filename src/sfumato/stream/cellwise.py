@@ -231,8 +231,8 @@ def _to_bytes(maintainer: Maintainer, cell: int, vault: Vault | None) -> bytes:
 
 
 def _from_bytes(body: bytes, cells: StreamCells, cell: int, vault: Vault | None) -> Maintainer:
-    told, groups, *parts = _unpacked(body)
-    head, settings, layout = _read(_Head, told), cells.settings, cells.codec.layout
+    head_bytes, groups, *parts = _unpacked(body)
+    head, settings, layout = _read(_Head, head_bytes), cells.settings, cells.codec.layout
     pool = np.empty((0, 1 + settings.d))
     if head.waiting:
         if vault is None:

@@ -259,10 +259,10 @@ def state_on_disk(
     """State of the groups on disk, with these records waiting."""
     stratum_of = partial(strata_of, codec=codec, strata=settings.strata)
     rows = rows_of_entries(list(state.read_large(GROUP).values()), settings.d, stratum_of)
-    given: dict[str, Any] = {name: getattr(rows, name) for name in (*_FIELDS, "stratum")}
+    arrays: dict[str, Any] = {name: getattr(rows, name) for name in (*_FIELDS, "stratum")}
     waiting = stratum_of(values)
     return MaintainerState(
-        **given,
+        **arrays,
         d=settings.d,
         k=settings.k,
         split=settings.split,

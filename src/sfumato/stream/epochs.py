@@ -69,11 +69,13 @@ class Publication:
 
     def of_families(self, families: NDArray[np.int64]) -> Publication:
         """Select the rows of some families, unchanged."""
-        kept = np.flatnonzero(np.isin(self.family, families))
+        selected = np.flatnonzero(np.isin(self.family, families))
         ends = np.cumsum(self.count)
-        rows = [np.arange(ends[place] - self.count[place], ends[place]) for place in kept]
+        rows = [np.arange(ends[place] - self.count[place], ends[place]) for place in selected]
         table = self.table.take(pa.array(np.concatenate([np.empty(0, dtype=np.int64), *rows])))
-        return Publication(table, self.family[kept], self.count[kept], self.level_max[kept], self.pseudo[kept])
+        return Publication(
+            table, self.family[selected], self.count[selected], self.level_max[selected], self.pseudo[selected]
+        )
 
     def to_entries(self) -> list[StateEntry]:
         """Write the publication into the state."""
@@ -403,7 +405,7 @@ def _facts(
 ) -> tuple[Fact, ...]:
     """State what was done; warn if groups are so small that their statistics are their members."""
     settings, schema, layout = session.settings, session.codec.schema, session.codec.layout
-    rare, kept, tiny = session.rare, session.kept, int((publication.count <= _TINY).sum())
+    rare, stored, tiny = session.rare, session.kept, int((publication.count <= _TINY).sum())
     if tiny:
         warnings.warn(
             f"{tiny} of {len(publication.count)} groups have {_TINY} records or fewer: their mean and covariance "
@@ -436,7 +438,7 @@ def _facts(
         *(EpochPublished(**dataclasses.asdict(line)) for line in ledger),
         *((dataclasses.replace(rare, dropped=dropped),) if rare is not None and rare.columns else ()),
         *(() if session.tails.fact is None else (session.tails.fact,)),
-        *((RowsKept(kept.rows, kept.outside, kept.forgotten),) if kept is not None and kept.asked else ()),
+        *((RowsKept(stored.rows, stored.outside, stored.forgotten),) if stored is not None and stored.asked else ()),
         *(() if settings.person is None else (PersonRowsBounded(settings.person_rows),)),
         Shuffled(rows=publication.table.num_rows),
     )

@@ -144,8 +144,8 @@ class EpochPublished(Fact):
     def agrees(self, context: Context) -> bool:
         if self is not context.all(EpochPublished)[-1]:
             return True
-        kept = context.one(Maintained)
-        enough = kept is None or kept.groups * kept.smallest <= self.rows
+        maintained = context.one(Maintained)
+        enough = maintained is None or maintained.groups * maintained.smallest <= self.rows
         return enough and context.counts_agree(rows=self.rows)
 
     def fits(self, context: Context) -> bool:
@@ -210,8 +210,8 @@ class PersonRowsBounded(Fact):
         return self.most >= 1
 
     def agrees(self, context: Context) -> bool:
-        kept = context.one(Maintained)
-        return kept is not None and not kept.k % self.most and not context.has(RowsKept)
+        maintained = context.one(Maintained)
+        return maintained is not None and not maintained.k % self.most and not context.has(RowsKept)
 
 
 def _check(fact: Maintained, ledger: list[EpochPublished]) -> None:

@@ -170,24 +170,24 @@ class KeptRows:
         )
 
     def update(
-        self, came: AdmittedRows, families: Counts, after: int
+        self, admitted: AdmittedRows, families: Counts, after: int
     ) -> tuple[list[StateEntry], list[tuple[str, str]]]:
         """Entries to write and to drop once a batch was taken in; ``families`` are those that its records joined."""
         if not self.active or self.vault is None:
             return [], []
-        told = [came.who(place) for place in range(len(came.levels))]
-        ranks = {_ranks(self.vault, who.batch, who.row)[1]: place for place, who in enumerate(told)}
+        origins = [admitted.who(place) for place in range(len(admitted.levels))]
+        ranks = {_ranks(self.vault, who.batch, who.row)[1]: place for place, who in enumerate(origins)}
         stay = set(heapq.nsmallest(self._most, [*self._ranks[SAMPLE], *ranks]))
-        put = [_entry(self.vault, OUTSIDE, rank, row) for rank, row in came.aside]
+        put = [_entry(self.vault, OUTSIDE, rank, row) for rank, row in admitted.aside]
         for rank, place in ranks.items():
             if rank in stay:
                 row = KeptRow(
-                    told[place].batch, told[place].row, int(came.levels[place]), after, int(families[place]),
-                    came.values[place],
+                    origins[place].batch, origins[place].row, int(admitted.levels[place]), after, int(families[place]),
+                    admitted.values[place],
                 )  # fmt: skip
                 put.append(_entry(self.vault, SAMPLE, rank, row))
         drop = [(SAMPLE, rank) for rank in self._ranks[SAMPLE] if rank not in stay]
-        return put, [*drop, *((OUTSIDE, rank) for rank, _ in came.returned)]
+        return put, [*drop, *((OUTSIDE, rank) for rank, _ in admitted.returned)]
 
     def committed(self) -> None:
         """Take note of what is on disk now."""
@@ -274,15 +274,15 @@ def entries_of_first(
     outside : tuple of ndarray
         Of the others their places, values and levels.
     """
-    told = list(_places(first))
+    places = list(_places(first))
     made = [
-        (_ranks(vault, *told[place])[1], _first_row(told[place], level, family, row))
+        (_ranks(vault, *places[place])[1], _first_row(places[place], level, family, row))
         for place, row, level, family in zip(inside[0].tolist(), *inside[1:], strict=True)
     ]
     entries = [_entry(vault, SAMPLE, *each) for each in heapq.nsmallest(most, made, key=lambda each: each[0])]
     for place, row, level in zip(outside[0].tolist(), *outside[1:], strict=True):
-        kept = _first_row(told[place], level, UNKNOWN, row)
-        entries.append(_entry(vault, OUTSIDE, _ranks(vault, *told[place])[0], kept))
+        row_outside = _first_row(places[place], level, UNKNOWN, row)
+        entries.append(_entry(vault, OUTSIDE, _ranks(vault, *places[place])[0], row_outside))
     return entries
 
 

@@ -112,15 +112,17 @@ def publish_stream(
         If nothing has left before and no family has enough fresh records.
     """
     check_folder(folder, overwrite=overwrite, inputs=(state, sign, measure_key, policy))
-    asked = asked_policy(policy, report=report, despite=despite_policy)
+    chosen_policy = asked_policy(policy, report=report, despite=despite_policy)
     with StreamSession.open(state, measure_key=measure_key) as session:
         settings = session.settings
         measured = session.kept.active and measure_key is not None
         planned = PlannedRun(control=measured, how_to_control=_how_to_control(session))
-        refuse_unattainable(asked, planned, despite=despite_policy)
+        refuse_unattainable(chosen_policy, planned, despite=despite_policy)
         signer = signer_of(sign, dry_run=settings.seed is not None, folder=folder)
         usual = FileForm(FileFormat(settings.format), settings.delimiter)
-        made = publish(run_epoch(session), PublishOptions(report=report, policy=asked, despite_policy=despite_policy))
+        made = publish(
+            run_epoch(session), PublishOptions(report=report, policy=chosen_policy, despite_policy=despite_policy)
+        )
         release = made.written(
             folder,
             form=usual if form is None else form,
@@ -324,8 +326,8 @@ def stream_on_spark(
     -------
     pyspark.sql.streaming.StreamingQuery
     """
-    asked = asked_policy(policy, report=report, despite=despite_policy)
-    refuse_unattainable(asked, without_control(), despite=despite_policy)
+    chosen_policy = asked_policy(policy, report=report, despite=despite_policy)
+    refuse_unattainable(chosen_policy, without_control(), despite=despite_policy)
     place = Path(folder).absolute()
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
         _check_for_cluster(session, pending_key, person_key)
@@ -347,12 +349,12 @@ def stream_on_spark(
     usual = FileForm(FileFormat(settings.format), settings.delimiter)
     written = usual if form is None else form_named(form)
 
-    def each(told: pa.Table, batch: int, query: str) -> None:
-        changes, out = changes_of(told, made)
+    def each(report_rows: pa.Table, batch: int, query: str) -> None:
+        changes, out = changes_of(report_rows, made)
         if changes or out:
             write_batch(
                 place, first, changes, out, batch=batch, query=query, form=written, signer=signer, report=report,
-                policy=asked, despite_policy=despite_policy,
+                policy=chosen_policy, despite_policy=despite_policy,
             )  # fmt: skip
 
     return start_stream(

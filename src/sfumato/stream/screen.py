@@ -90,23 +90,23 @@ def screen(table: pa.Table, codec: Codec, level: str | int | None, strata: str |
         out[name] = _misfits(read[name], column, cells.type)
         if name == strata:
             out[name] |= read[name][1]
-    asked = np.zeros(table.num_rows, dtype=np.int64)
+    record_levels = np.zeros(table.num_rows, dtype=np.int64)
     if isinstance(source, str):
-        asked, out[source] = _levels(table.column(source), schema[source])
+        record_levels, out[source] = _levels(table.column(source), schema[source])
     elif isinstance(source, tuple):
         for name in set(needed) - set(out):
             out[name] = _unreadable(table.column(name), schema[name])
     elif source is not None:
-        asked[:] = source
+        record_levels[:] = source
     bad = np.logical_or.reduce([np.zeros(table.num_rows, dtype=np.bool_), *out.values()])
     rows = np.flatnonzero(~bad)
-    asked = asked[rows]
+    record_levels = record_levels[rows]
     if isinstance(source, tuple) and len(rows):
-        asked = _levels_of_rules(level, source, table.take(pa.array(rows)), schema)
+        record_levels = _levels_of_rules(level, source, table.take(pa.array(rows)), schema)
     counts = {name: int(mask.sum()) for name, mask in out.items() if mask.any()}
     if len(rows) < table.num_rows:
         read = {name: (cells[rows], absent[rows]) for name, (cells, absent) in read.items()}
-    return ScreenedRows(rows, asked, counts, read)
+    return ScreenedRows(rows, record_levels, counts, read)
 
 
 def source_of_levels(level: str | int | None, schema: Schema) -> str | int | tuple[LevelRule, ...] | None:
@@ -188,8 +188,8 @@ def _levels_of_rules(
     """
     highest = max(rule.level for rule in rules)
     times = -(-highest // table.num_rows)
-    asked, _ = levels_of_table(level, pa.concat_tables([table] * times), schema)
-    return asked[: table.num_rows]
+    record_levels, _ = levels_of_table(level, pa.concat_tables([table] * times), schema)
+    return record_levels[: table.num_rows]
 
 
 _PERSON = "person"

@@ -281,17 +281,17 @@ class StreamSession:
         screened = self._of_persons(self._screened(fresh), fresh)
         levels = self._levels(screened)
         values = self.codec.coordinates(screened.cells)
-        came = self.kept.admit(identity, screened.rows + skip, values, levels, self._progress.epoch)
-        coded, steps, tails = self.tails.admit(came.values)
-        done, families = self._absorb(coded, came.levels)
+        admitted = self.kept.admit(identity, screened.rows + skip, values, levels, self._progress.epoch)
+        coded, steps, tails = self.tails.admit(admitted.values)
+        done, families = self._absorb(coded, admitted.levels)
         self._check_room(len(levels))
         out = fresh.num_rows - len(screened.rows)
 
         def who(place: int) -> PendingRecord:
-            return dataclasses.replace(came.who(place), step=int(steps[place]))
+            return dataclasses.replace(admitted.who(place), step=int(steps[place]))
 
-        put, drop = self._pending.update(self.maintainer, who, coded, came.levels)
-        more, less = self.kept.update(came, families, self._progress.epoch)
+        put, drop = self._pending.update(self.maintainer, who, coded, admitted.levels)
+        more, less = self.kept.update(admitted, families, self._progress.epoch)
         progress = dataclasses.replace(
             self._progress,
             batches=self._progress.batches + 1,
@@ -301,7 +301,7 @@ class StreamSession:
             late=self._pending.away > 0,
             empty=empty_columns(fresh, (self.codec.schema[name] for name in self._progress.empty)),
         )
-        self.held.add(came.values)
+        self.held.add(admitted.values)
         put += [*self.held.entries(), *tails.entries(self.tails)]
         put += [*more, KnownBatches.entry(identity, table.num_rows), *self._quarantined(screened.counts)]
         self._write(progress, [*put, *self.persons.entries()], [*drop, *less])
@@ -309,7 +309,7 @@ class StreamSession:
         self.persons.committed()
         self._known.add(identity, table.num_rows)
         self.kept.committed()
-        aside = len(came.aside) - len(came.returned)
+        aside = len(admitted.aside) - len(admitted.returned)
         return BatchReceipt(identity, fresh.num_rows, skip, done.absorbed, done.pending, out, aside)
 
     def _screened(self, table: pa.Table) -> ScreenedRows:
@@ -434,11 +434,11 @@ class StreamSession:
         if not self._progress.late:
             self.maintainer = self._maintainer_on_disk()
             return
-        came, values, levels = self._pending.arrivals()
+        arrivals, values, levels = self._pending.arrivals()
         self._ahead = True  # those who came are nowhere else in memory
         self.maintainer.absorb(values, levels, strata_of(values, self.codec, self.settings.strata))
-        places = [waiting.place for waiting in came]
-        put, drop = self._pending.update(self.maintainer, came.__getitem__, values, levels, places)
+        places = [waiting.place for waiting in arrivals]
+        put, drop = self._pending.update(self.maintainer, arrivals.__getitem__, values, levels, places)
         self._write(dataclasses.replace(self._progress, late=self._pending.away > 0), put, drop)
 
     def publish(self) -> tuple[Publication, tuple[EpochLine, ...]]:

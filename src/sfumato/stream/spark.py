@@ -106,15 +106,17 @@ def _persons_processor(persons: PersonsSoFar, cells: StreamCells) -> Any:
             self.rows = handle.getMapState("rows", "person binary", "rows long")
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
-            came = [each for frame in rows for each in zip(frame["person"], frame["cell"], frame["body"], strict=True)]
+            arrivals = [
+                each for frame in rows for each in zip(frame["person"], frame["cell"], frame["body"], strict=True)
+            ]
             if key[0] < 0:
-                yield _frame([int(cell) for _, cell, _ in came], [bytes(body) for _, _, body in came])
+                yield _frame([int(cell) for _, cell, _ in arrivals], [bytes(body) for _, _, body in arrivals])
                 return
-            placed = {bytes(person) + bytes(body): int(cell) for person, cell, body in came}
+            placed = {bytes(person) + bytes(body): int(cell) for person, cell, body in arrivals}
             taken: dict[bytes, int] = {}
             admitted, out = [], 0
-            size = len(bytes(came[0][0]))
-            for each in in_one_order([bytes(person) + bytes(body) for person, _, body in came], cells.settings):
+            size = len(bytes(arrivals[0][0]))
+            for each in in_one_order([bytes(person) + bytes(body) for person, _, body in arrivals], cells.settings):
                 person = each[:size]
                 if person not in taken:
                     known = self.rows.getValue((person,)) if self.rows.containsKey((person,)) else None
@@ -165,11 +167,11 @@ def _cells_processor(cells: StreamCells, vault: Vault | None) -> Any:
     return CellProcessor()
 
 
-def changes_of(told: pa.Table, cells: StreamCells) -> tuple[dict[int, CellChange], list[KeptOut]]:
+def changes_of(batch: pa.Table, cells: StreamCells) -> tuple[dict[int, CellChange], list[KeptOut]]:
     """What a batch changed in each cell, and the report on quarantined rows."""
     changes: dict[int, CellChange] = {}
     out = []
-    for cell, body in zip(told.column("cell").to_pylist(), told.column("body").to_pylist(), strict=True):
+    for cell, body in zip(batch.column("cell").to_pylist(), batch.column("body").to_pylist(), strict=True):
         if cell == _NOWHERE:
             out.append(from_json(KeptOut, body))
         else:

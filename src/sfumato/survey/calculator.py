@@ -143,9 +143,9 @@ def breach(
     found = None
     if property is not None and believed is not None:
         found = answer_breach(spec, believed, property, None if output is None else _answer(output, spec))
-    asked = found.prior if rho1 is None and found is not None else rho1
-    solution = None if rho2 is None or asked is None else solve(spec, asked, rho2)
-    return Calculation(spec, found, asked, solution, None if believed is None else _entropy(spec, believed))
+    before = found.prior if rho1 is None and found is not None else rho1
+    solution = None if rho2 is None or before is None else solve(spec, before, rho2)
+    return Calculation(spec, found, before, solution, None if believed is None else _entropy(spec, believed))
 
 
 def _prior(given: Any, spec: NoiseSpec, *, needed: bool) -> Floats | None:

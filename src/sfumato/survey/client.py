@@ -110,14 +110,14 @@ class KeptAnswers:
         mine = self._path(token)
         paths = self._folder.glob("*.json") if self._folder.is_dir() else ()
         found = (self._read(path) for path in paths if path != mine)
-        return sum(1 for kept in found if kept is not None and (kept.url, kept.digest) == (url, digest))
+        return sum(1 for answer in found if answer is not None and (answer.url, answer.digest) == (url, digest))
 
     def adopt(self, token: str, url: str, digest: str) -> KeptAnswer | None:
         """Take over an answer that was sent under a mistyped token: the server has seen it, so no other is drawn."""
         for path in sorted(self._folder.glob("*.json")) if self._folder.is_dir() else ():
-            kept = self._read(path)
-            if kept is not None and kept.mistyped and (kept.url, kept.digest) == (url, digest):
-                mine = replace(kept, mistyped=False)
+            answer = self._read(path)
+            if answer is not None and answer.mistyped and (answer.url, answer.digest) == (url, digest):
+                mine = replace(answer, mistyped=False)
                 self.keep(token, mine)
                 path.unlink()
                 return mine
@@ -137,12 +137,12 @@ class KeptAnswers:
         finally:
             os.close(handle)
 
-    def keep(self, token: str, kept: KeptAnswer) -> None:
+    def keep(self, token: str, answer: KeptAnswer) -> None:
         """Write an answer to disk; at the return it is there."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with replacing_file(self._path(token), private=True) as work:
-                work.write_text(write_json({"format": _FORMAT, **plain(kept)}), encoding="utf-8")
+                work.write_text(write_json({"format": _FORMAT, **plain(answer)}), encoding="utf-8")
         except OSError as error:
             raise self._not_kept(error) from None
 
@@ -205,9 +205,9 @@ class Connection:
             raise NotSent(f"the server answers {status} where a survey should be; check the address")
         return Survey.from_document(document)
 
-    def send(self, token: str, kept: KeptAnswer) -> bool:
+    def send(self, token: str, answer: KeptAnswer) -> bool:
         """Send a kept answer; whether the server had it before, or `NotSent` if it did not arrive or was not taken."""
-        body = {"token": token, "digest": kept.digest, "answers": kept.answers}
+        body = {"token": token, "digest": answer.digest, "answers": answer.answers}
         status, document = self._call("/api/answer", body)
         if status == 200 and isinstance(document, dict) and document.get("accepted") is True:
             return bool(document.get("again"))

@@ -255,7 +255,7 @@ def _write(found: Reconstruction, column: str, plot: Path | None, output: Path |
     if plot is not None:
         with replacing_target(plot) as work:
             Path(work).write_text(reconstruction_figure(found, column).to_svg(), encoding="utf-8")
-    told, edges = found.to_document(), found.cells.told_edges
+    document, edges = found.to_document(), found.cells.told_edges
     bounds = [(value,) for value in found.values or ()] if edges is None else pairwise(edges)
-    shares = (told[key] for key in _SHARES)  # no band is an empty cell
+    shares = (document[key] for key in _SHARES)  # no band is an empty cell
     _write_csv(output, ("value",) if edges is None else ("from", "to"), bounds, shares)

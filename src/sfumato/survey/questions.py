@@ -167,10 +167,10 @@ class Survey:
 
     def to_document(self) -> dict[str, Any]:
         """The form that server and client share, in plain JSON types."""
-        asked = tuple(
+        questions = tuple(
             _QuestionEntry(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions
         )
-        document: dict[str, Any] = plain(_SurveyDocument(_FORMAT, self.title, self.digest, asked))
+        document: dict[str, Any] = plain(_SurveyDocument(_FORMAT, self.title, self.digest, questions))
         return document
 
     @classmethod
@@ -199,17 +199,18 @@ def read_survey(specs: Sequence[str], texts: Sequence[str], title: str) -> Surve
     if len(files) > 1 and any(name is None for name, _ in files):
         raise OptionError("several specifications need names; write --spec NAME=FILE for each")
     names = [name or _ONLY for name, _ in files]
-    asked: dict[str, str] = {}
+    texts_by_name: dict[str, str] = {}
     for text in texts:
         name, _, rest = text.partition("=")
         if name in names:
-            asked[name] = rest
+            texts_by_name[name] = rest
         elif len(names) == 1:
-            asked[names[0]] = text
+            texts_by_name[names[0]] = text
         else:
             raise OptionError("a --question is for none of the specifications; write --question NAME=TEXT")
     questions = (
-        Question(name, NoiseSpec.read(path), asked.get(name, "")) for name, (_, path) in zip(names, files, strict=True)
+        Question(name, NoiseSpec.read(path), texts_by_name.get(name, ""))
+        for name, (_, path) in zip(names, files, strict=True)
     )
     return Survey(tuple(questions), title)
 

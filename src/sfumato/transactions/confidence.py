@@ -67,9 +67,9 @@ class _Pairs:
     rests: tuple[Floats, Floats]
     covariance: Floats
 
-    def take(self, kept: Bools) -> _Pairs:
-        rests = self.rests[0][kept], self.rests[1][kept]
-        return _Pairs(self.whole[kept], self.left[kept], self.slopes, rests, self.covariance[kept])
+    def take(self, selected: Bools) -> _Pairs:
+        rests = self.rests[0][selected], self.rests[1][selected]
+        return _Pairs(self.whole[selected], self.left[selected], self.slopes, rests, self.covariance[selected])
 
 
 def estimate_rules(
@@ -104,12 +104,12 @@ def estimate_rules(
         sets = np.array([some for some in found.sets if len(some) == length], dtype=np.int64).reshape(-1, length)
         for place in range(length if len(sets) else 0):
             pairs = _estimate_pairs(operator, bitmaps, kinds, sets, place)
-            kept = (pairs.whole >= min_confidence * pairs.left) & (pairs.left > 0)
+            selected = (pairs.whole >= min_confidence * pairs.left) & (pairs.left > 0)
             candidates = float(longest * length * math.comb(released.width, length))
-            low, high = _ends(pairs.take(kept), threshold, min_confidence, candidates)
-            confidence = np.minimum(pairs.whole[kept] / pairs.left[kept], 1.0)
-            parts.append((pairs.whole[kept] / len(released), confidence, low, high))
-            named += _named(sets[kept], place)
+            low, high = _ends(pairs.take(selected), threshold, min_confidence, candidates)
+            confidence = np.minimum(pairs.whole[selected] / pairs.left[selected], 1.0)
+            parts.append((pairs.whole[selected] / len(released), confidence, low, high))
+            named += _named(sets[selected], place)
     support, confidence, low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
     return RuleEstimates(tuple(named), support, confidence, low, high)
 
@@ -192,9 +192,11 @@ def interval_rules(
         ]
         support += [share] * (len(some) if len(some) > 1 else 0)
     low, high = confidence_bounds(held, unknown, named)
-    kept = high >= min_confidence - 1e-12
-    rules = tuple(rule for rule, keep in zip(named, kept.tolist(), strict=True) if keep)
-    return RuleEstimates(rules, np.array(support)[kept], (low[kept] + high[kept]) / 2.0, low[kept], high[kept])
+    selected = high >= min_confidence - 1e-12
+    rules = tuple(rule for rule, keep in zip(named, selected.tolist(), strict=True) if keep)
+    return RuleEstimates(
+        rules, np.array(support)[selected], (low[selected] + high[selected]) / 2.0, low[selected], high[selected]
+    )
 
 
 def confidence_bounds(held: Transactions, unknown: Transactions | None, rules: Sequence[Rule]) -> tuple[Floats, Floats]:

@@ -170,10 +170,10 @@ class TransactionsRandomized(Fact):
         """Whether the operator is the one that was asked for, or one that is usual if none was."""
         from sfumato.transactions.randomize import USUAL
 
-        given = context.parameters
-        if self.chosen != (given["operator"] == "usual"):
+        parameters = context.parameters
+        if self.chosen != (parameters["operator"] == "usual"):
             return False
-        stated = {**given, "operator": self.operator, **(USUAL[self.operator] if self.chosen else {})}
+        stated = {**parameters, "operator": self.operator, **(USUAL[self.operator] if self.chosen else {})}
         if stated["insert"] is None and self.operator in ("cut-and-paste", "select-a-size"):
             stated["insert"] = self.insert if self.insert is not None and self.insert <= 0.1 else None
         same = all(stated[name] == getattr(self, name) for name in ("operator", "keep", "insert", "cutoff", "gamma"))
@@ -372,7 +372,7 @@ def _is_method(context: Context, fact: Fact | None = None) -> bool:
     """Whether the method has exactly these parameters, and a fact has the same values in entries of the same name."""
     from sfumato.transactions.verb import make_transaction_mechanism
 
-    given = context.parameters
-    mechanism = make_transaction_mechanism(context.method or "", dict(given))
-    same = fact is None or all(given.get(name, value) == value for name, value in plain(fact).items())
-    return same and has_parameters(mechanism, given)
+    parameters = context.parameters
+    mechanism = make_transaction_mechanism(context.method or "", dict(parameters))
+    same = fact is None or all(parameters.get(name, value) == value for name, value in plain(fact).items())
+    return same and has_parameters(mechanism, parameters)

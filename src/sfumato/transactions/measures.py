@@ -165,8 +165,8 @@ def _lost_rules(
         return Values(0.0, attempts=0)
     open_ = max(len(ours) - hidden, 1)
 
-    def lost(kept: NDArray[np.uint64]) -> float:
-        return max(0, int((~are_within(ours, np.sort(kept))).sum()) - hidden) / open_
+    def lost(left: NDArray[np.uint64]) -> float:
+        return max(0, int((~are_within(ours, np.sort(left))).sum()) - hidden) / open_
 
     aside = None if chance is None else lost(rules_of(chance, limits.confidence).keys)
     return Values(lost(theirs), baseline=aside, attempts=len(ours))
@@ -467,8 +467,8 @@ def origins_told(
         scores[mine] = [odds[released.transaction(row)].sum() for row in rows[mine].tolist()]
     if area(scores[was], scores[~was]) < 0.5:  # who knows how entries were chosen reads it the right way
         scores = -scores
-    told, tries = area(scores[was], scores[~was]), area_tries(scores[was], scores[~was])
-    return Values(told, tries.interval, 0.5, attempts=len(keys), inside=tries)
+    score, tries = area(scores[was], scores[~was]), area_tries(scores[was], scores[~was])
+    return Values(score, tries.interval, 0.5, attempts=len(keys), inside=tries)
 
 
 TRANSACTIONS = Measure("transactions", Family.UTILITY, "JS07, sec. 2.2.1, 2.5, 2.9", lambda _: ()).finds(

@@ -79,8 +79,8 @@ class TransactionRandomization:
                 return
             object.__setattr__(self, "operator", "flip")
         for name, value in USUAL.get(self.operator, {}).items():
-            told = getattr(self, name)
-            object.__setattr__(self, name, value if told is None else type(value)(told))
+            chosen = getattr(self, name)
+            object.__setattr__(self, name, value if chosen is None else type(value)(chosen))
         self.law(Transactions.of([[0]]))
 
     def law(self, transactions: Transactions) -> TransactionOperator:

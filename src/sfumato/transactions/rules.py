@@ -238,8 +238,8 @@ class _Work:
         cost = np.where((ghost > 0) & (ghost <= needed), 1.0 / np.maximum(ghost, 1.0), 0.0)
         lacking = np.ceil(confidence * (len(supporting) + needed) - _HAIR) - both
         room = np.bincount(transactions.take(free).items, minlength=transactions.width)
-        told = (both >= self.least) & (both >= confidence * len(supporting) - _HAIR)
-        cost -= np.where(told & (lacking > 0) & (lacking <= room), 1.0 / np.maximum(lacking, 1.0), 0.0)
+        holds = (both >= self.least) & (both >= confidence * len(supporting) - _HAIR)
+        cost -= np.where(holds & (lacking > 0) & (lacking <= room), 1.0 / np.maximum(lacking, 1.0), 0.0)
         cost[list(rule.items)] = 0.0
         return np.asarray(
             np.bincount(transactions.rows, cost[transactions.items], len(transactions))[free], dtype=np.float64

@@ -335,11 +335,11 @@ class TransactionComparison:
 
 def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
     """Hold transactions out, run the mechanism, and shuffle what came of it."""
-    kept, outside = _hold_out(table, plan)
-    inside = table.take(kept)
+    members, outside = _hold_out(table, plan)
+    inside = table.take(members)
     inside = _with_items(inside, inside.transactions.counts > 0) if plan.items is None else inside.over(plan.items)
-    if len(kept) < _FEWEST:
-        raise TableError(f"{len(kept)} transactions are left, too few to hide one among; add more")
+    if len(members) < _FEWEST:
+        raise TableError(f"{len(members)} transactions are left, too few to hide one among; add more")
     rules: tuple[TransactionRule, ...] = ()
     if plan.mechanism.takes_rules:
         limits = {name: getattr(plan.mechanism, name) for name in ("min_support", "min_confidence")}
@@ -356,7 +356,7 @@ def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
             "there are this many items, leave --operator and --insert to what is usual, or take a smaller --insert",
             stacklevel=3,
         )
-    order = plan.randomness.generator("shuffle").permutation(len(kept))
+    order = plan.randomness.generator("shuffle").permutation(len(members))
     released = dataclasses.replace(done.table.take(order), persons=None, dropped=())
     held, known = None, set(inside.labels)
     if outside is not None:  # without items that nobody inside holds
@@ -379,10 +379,10 @@ def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
     return Outcome(
         recipe=Recipe(plan.mechanism.method, parameters, schema, options, __version__),
         table=released.to_table(),
-        rows_in=len(kept),
-        rows_out=len(kept),
+        rows_in=len(members),
+        rows_out=len(members),
         schema=schema,
-        facts=(*_around(table, inside, outside, plan), *done.facts, released.counted(), Shuffled(len(kept))),
+        facts=(*_around(table, inside, outside, plan), *done.facts, released.counted(), Shuffled(len(members))),
         comparison=TransactionComparison(pair),
         seconds=seconds,
     )
@@ -398,12 +398,12 @@ def _hold_out(table: TransactionTable, plan: TransactionPlan) -> tuple[NDArray[n
     return places[~out], places[out]
 
 
-def _with_items(table: TransactionTable, kept: NDArray[np.bool_]) -> TransactionTable:
+def _with_items(table: TransactionTable, remaining: NDArray[np.bool_]) -> TransactionTable:
     """The table with some of the items alone: what only transactions outside hold does not leave."""
-    places = np.cumsum(kept) - 1
-    transactions = table.transactions.having(kept[table.transactions.items])
+    places = np.cumsum(remaining) - 1
+    transactions = table.transactions.having(remaining[table.transactions.items])
     items = places[transactions.items].astype(np.int32)
-    labels = tuple(label for label, stays in zip(table.labels, kept, strict=True) if stays)
+    labels = tuple(label for label, stays in zip(table.labels, remaining, strict=True) if stays)
     return dataclasses.replace(table, transactions=Transactions(items, transactions.starts, len(labels)), labels=labels)
 
 

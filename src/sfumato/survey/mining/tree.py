@@ -216,9 +216,9 @@ class ReconstructedTree:
         if self.reconstruction != "local":
             return codes, None
 
-        def refine(rows: Ints, asked: frozenset[int]) -> None:
+        def refine(rows: Ints, splits: frozenset[int]) -> None:
             if len(rows) >= self.local_records:
-                hold(released, ranks, rows, groups, codes, stop=self.stop, but=asked)
+                hold(released, ranks, rows, groups, codes, stop=self.stop, but=splits)
 
         return codes, refine
 
@@ -354,12 +354,12 @@ def grow(
     waiting: list[tuple[int, Ints, int, frozenset[int]]]
     waiting = [(0, np.arange(len(classes)), 0, frozenset())]
     while waiting:
-        node, rows, depth, asked = waiting.pop()
+        node, rows, depth, splits = waiting.pop()
         pure = counts[node].max() == len(rows)
         if pure or len(rows) < 2 * min_leaf or (max_depth is not None and depth >= max_depth):
             continue
         if refine is not None and node:
-            refine(rows, asked)
+            refine(rows, splits)
         found = best_split(codes[rows], classes[rows], sizes, counts[node], min_leaf)
         if found is None:
             continue
@@ -367,7 +367,7 @@ def grow(
         below = codes[rows, found[0]] < found[1]
         for side, part in ((left, rows[below]), (right, rows[~below])):
             side[node] = len(column)
-            waiting.append((len(column), part, depth + 1, asked | {found[0]}))
+            waiting.append((len(column), part, depth + 1, splits | {found[0]}))
             counts.append(np.bincount(classes[part], minlength=n_classes))
             for each in (column, left, right):
                 each.append(LEAF)

@@ -382,13 +382,13 @@ def _equal(size: int, intervals: int) -> Ints:
 
 def _between(universe: Integers | Reals, edges: Sequence[float]) -> Ints:
     try:
-        given = np.array(edges, dtype=np.float64)
+        chosen = np.array(edges, dtype=np.float64)
     except (TypeError, ValueError):
         raise OptionError("intervals must be a number of them or a list of edges") from None
-    if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
+    if chosen.ndim != 1 or len(chosen) < 2 or not np.isfinite(chosen).all():
         raise OptionError("intervals must be a number of them or a list of two or more edges")
-    cuts = np.ceil((given - universe.low) / universe.step - 1e-9).astype(np.int64)
-    cuts[-1] += int(given[-1] == universe.high)  # the last interval is closed
+    cuts = np.ceil((chosen - universe.low) / universe.step - 1e-9).astype(np.int64)
+    cuts[-1] += int(chosen[-1] == universe.high)  # the last interval is closed
     if len(cuts) - 1 > _MOST_CELLS or not (np.diff(cuts) > 0).all() or cuts[0] != 0 or cuts[-1] != universe.size:
         raise OptionError("the edges of intervals must rise from the low to the high end, a place or more in between")
     return cuts
