@@ -94,11 +94,12 @@ def seats(plan: JointPlan, leaks: dict[str, Any], engine: str | None) -> Sequenc
     computing = computing_parties(engine, len(plan.parties))
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in computing]
-        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+        ports = [one.getsockname()[1] for one in held]
+    addresses = {rank: f"127.0.0.1:{port}" for rank, port in zip(computing, ports, strict=True)}
     channels = local_channels(plan.parties, timeout=WAIT)
 
     def sit(channel: PartyChannel) -> Seat:
-        own = SpuEngine(engine, channel.rank, computing, addresses, timeout=WAIT) if channel.rank in computing else None
+        own = SpuEngine(engine, channel.rank, addresses, timeout=WAIT) if channel.rank in computing else None
         return Session(channel, own, computing, leaks, seed=plan.seed), channel, own
 
     with ThreadPoolExecutor(len(channels)) as pool:

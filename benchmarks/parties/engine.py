@@ -43,11 +43,12 @@ def start(protocol: str) -> list[SpuEngine]:
     """Start the engines of all computing parties."""
     ranks = COMPUTING[protocol]
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in ranks]
-    addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]
+    ports = [server.getsockname()[1] for server in servers]
+    addresses = {rank: f"127.0.0.1:{port}" for rank, port in zip(ranks, ports, strict=True)}
     for server in servers:
         server.close()
     with ThreadPoolExecutor(len(ranks)) as pool:
-        return list(pool.map(lambda rank: SpuEngine(protocol, rank, ranks, addresses, timeout=600.0), ranks))
+        return list(pool.map(lambda rank: SpuEngine(protocol, rank, addresses, timeout=600.0), ranks))
 
 
 def run(engines: list[SpuEngine], operation: Operation, values: Arrays) -> float:

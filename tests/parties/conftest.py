@@ -55,7 +55,7 @@ def _with_engine(engine: str) -> Together:
         keep: bool = True,
     ) -> list[T]:
         computing = computing_parties(engine, len(names))
-        addresses = free_addresses(len(computing))
+        addresses = dict(zip(computing, free_addresses(len(computing)), strict=True))
         results: dict[int, T] = {}
         errors: dict[int, BaseException] = {}
 
@@ -63,7 +63,7 @@ def _with_engine(engine: str) -> Together:
             rank, own = channel.rank, None
             try:
                 if rank in computing:
-                    own = SpuEngine(engine, rank, computing, addresses, timeout=WAIT, failed=lambda: bool(errors))
+                    own = SpuEngine(engine, rank, addresses, timeout=WAIT, failed=lambda: bool(errors))
                 session = Session(channel, own, computing, leaks, seed=seed, keep=keep)
                 results[rank] = function(session, rank)
             except BaseException as error:  # noqa: BLE001 - handed to the caller below

@@ -45,10 +45,10 @@ def start_engines(
     timeout: float = 60.0,
     failed: Callable[[], object] | None = None,
 ) -> list[SpuEngine]:
-    addresses = free_addresses(len(computing))
+    addresses = dict(zip(computing, free_addresses(len(computing)), strict=True))
 
     def start(rank: int) -> SpuEngine:
-        return SpuEngine(protocol, rank, computing, addresses, timeout=timeout, failed=failed)
+        return SpuEngine(protocol, rank, addresses, timeout=timeout, failed=failed)
 
     return together([partial(start, rank) for rank in computing])
 

@@ -108,16 +108,16 @@ def test_a_worker_is_gone_when_its_pipe_closes_even_while_it_waits_for_others(pi
 def test_a_fellow_that_never_comes_is_an_error_within_the_timeout() -> None:
     need_engine()
     with pytest.raises(PartyError, match="no answer in time"):
-        SpuEngine("cheetah", 0, (0, 1), free_addresses(2), timeout=1.0)
+        SpuEngine("cheetah", 0, dict(enumerate(free_addresses(2))), timeout=1.0)
 
 
 @pytest.mark.slow  # the worker receives the same above
 def test_protocols_and_numbers_of_parties_that_are_unsafe_are_refused() -> None:
     need_engine()
     with pytest.raises(PartyError, match="dealer"):
-        SpuEngine("semi2k", 0, (0, 1), free_addresses(2))
+        SpuEngine("semi2k", 0, dict(enumerate(free_addresses(2))))
     with pytest.raises(OptionError, match="party 1 does not compute"):
-        SpuEngine("cheetah", 1, (0, 2), free_addresses(2))
+        SpuEngine("cheetah", 1, dict(zip((0, 2), free_addresses(2), strict=True)))
 
 
 def test_a_killed_worker_ends_the_work_at_every_party() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.methods.condense.maintainer import Maintainer
+from sfumato.options import PublishOptions
 from sfumato.publish.verify import verify_release
 from sfumato.stream.cellwise import (
     StreamCells,
@@ -69,8 +69,8 @@ class Cluster:
 
     def publish(self, folder: Path, told: pa.Table, batch: int, query: str = "q") -> None:
         changes, out = changes_of(told, self.cells)
-        options: dict[str, Any] = {"signer": None, "report": False, "policy": None, "despite_policy": False}
-        write_batch(folder, self.first, changes, out, batch=batch, query=query, form=FORM, **options)
+        publishing = PublishOptions(report=False, form=FORM)
+        write_batch(folder, self.first, changes, out, batch=batch, query=query, publishing=publishing)
 
 
 @pytest.mark.parametrize("most", [1, 4])

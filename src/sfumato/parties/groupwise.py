@@ -239,17 +239,12 @@ def draw_noise(
 
 def release_rows(
     session: Session,
-    noised: NDArray[np.int64],
+    noised: NDArray[np.float64],
     axes: NDArray[np.float64],
     varying: NDArray[np.int64],
     statistics: Statistics,
     layout: Layout,
-    *,
-    step: float,
-    level: int,
-    rounds: int,
-    bare: int = 0,
-    held: Sequence[NDArray[np.float64]] = (),
+    held: Sequence[NDArray[np.float64]],
 ) -> JointResult:
     """Map noised components back to the columns, settle categories and missing cells, and shuffle [BCG10, line 26].
 
@@ -258,20 +253,18 @@ def release_rows(
     session : Session
         For the public randomness of the order.
     noised : ndarray of shape (n, m)
-        Components of the rows' distances from the mean of their group, with noise, in steps; group after group.
+        Components of the rows' distances from the mean of their group, with noise; group after group.
     axes : ndarray of shape (g, d, m)
     varying : ndarray of shape (g, m)
         Ranges; 0 for components that are published as the group's mean.
     layout : tuple of Block
         Of all columns.
-    step, level, rounds, bare
-        Of the grid, asked of groups, run by K-means, and seen bare; for the result.
     held : sequence of ndarray
         Of each column of very many categories the coordinates of those of each group, group after group, ascending.
     """
     sizes = statistics.sizes
     group = np.repeat(np.arange(len(sizes)), sizes)
-    places = np.where(varying[group] > 0, noised, 0) * step
+    places = np.where(varying[group] > 0, noised, 0.0)
     values = statistics.mean[group]
     for component in range(axes.shape[2]):  # sum after sum, in one order on every machine
         values += places[:, component, None] * axes[group, :, component]
@@ -284,10 +277,7 @@ def release_rows(
         layout=layout,
         labels=group[shuffled],
         sizes=sizes,
-        level=level,
         noised=int((varying > 0).sum(axis=1).max()),
-        rounds=rounds,
-        bare=bare,
     )
 
 

@@ -160,20 +160,10 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     noised = _noised(session, places, own, varying, scales)
     session.phase("released rows")
     joined = _broadcast_rows(session, noised, own, sizes)
-    result = release_rows(
-        session,
-        joined,
-        axes,
-        varying,
-        statistics,
-        layout,
-        step=plan.mechanism.grid,
-        level=level,
-        rounds=rounds,
-        bare=bare,
-        held=held,
-    )
-    return dataclasses.replace(result, seen=watched[0] if watched else None)
+    distances = joined.astype(np.float64) * plan.mechanism.grid
+    result = release_rows(session, distances, axes, varying, statistics, layout, held)
+    seen = watched[0] if watched else None
+    return dataclasses.replace(result, level=level, rounds=rounds, bare=bare, seen=seen)
 
 
 def form_groups(

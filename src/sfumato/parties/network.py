@@ -352,8 +352,7 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
     return SpuEngine(
         config.plan.engine,
         config.rank,
-        computing,
-        relay.addresses,
+        dict(zip(computing, relay.addresses, strict=True)),
         python=config.interpreter,
         timeout=_ENGINE_TIMEOUTS * config.timeout,
         longest=config.step,

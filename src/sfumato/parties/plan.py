@@ -136,9 +136,9 @@ class JointResult:
     layout: Layout  # of all columns
     labels: NDArray[np.int64]  # (n,): group of each released row
     sizes: NDArray[np.int64]  # (g,): records of each group
-    level: int  # records that each group had to have
     noised: int  # most components that got noise in a group
-    rounds: int  # rounds of K-means that were run
+    level: int = 1  # records that each group had to have
+    rounds: int = 0  # rounds of K-means that were run
     # how often exact statistics show rows: of owners of rows, how often an owner sees all other rows of a group, or
     # cells of a column, because they are one or two; of owners of columns, how often a record alone has a category or a
     # missing cell in its group

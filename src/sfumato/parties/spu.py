@@ -10,7 +10,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,7 @@ class SpuEngine:
         self,
         protocol: str,
         rank: int,
-        computing: Sequence[int],
-        addresses: Sequence[str],
+        addresses: Mapping[int, str],
         *,
         python: str | Path | None = None,
         timeout: float = 60.0,
@@ -98,12 +97,10 @@ class SpuEngine:
         failed: Callable[[], object] | None = None,
         blocking: Callable[[], str] | None = None,
     ) -> None:
-        if rank not in computing or len(addresses) != len(computing):
-            raise OptionError(
-                f"party {rank} does not compute, or the {len(computing)} that do have no address each; name all"
-            )
+        if rank not in addresses:
+            raise OptionError(f"party {rank} does not compute; name the address of each party that does")
         self.sent, self.cpu_seconds = 0, 0.0
-        self._helps = rank not in (min(computing), max(computing))
+        self._helps = rank not in (min(addresses), max(addresses))
         self._longest, self._failure, self._blocking = (
             longest,
             failed or (lambda: None),
@@ -125,7 +122,7 @@ class SpuEngine:
         self._pipe, self._in, self._out = stdin, stdin.fileno(), stdout.fileno()
         for end in (self._in, self._out):
             os.set_blocking(end, False)
-        place, ways = list(computing).index(rank), list(addresses)
+        place, ways = list(addresses).index(rank), list(addresses.values())
         self._ask({"do": "load"})  # takes seconds, and is nobody's silence
         start = {"do": "start", "protocol": protocol, "rank": place, "addresses": ways, "timeout": timeout}
         self._ask(start, longest=timeout)

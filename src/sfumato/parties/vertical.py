@@ -14,7 +14,7 @@ import datetime
 import hmac
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -368,9 +368,8 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     whole = with_fills(columns.layout, statistics)
     bare = count_lone_values(whole, statistics)
     held = broadcast_codes(session, layout, values, labels, whole, columns.spans, statistics)
-    return release_rows(
-        session, noised, axes, varying, statistics, whole, step=step, level=level, rounds=rounds, bare=bare, held=held
-    )  # line 26
+    result = release_rows(session, noised.astype(np.float64) * step, axes, varying, statistics, whole, held)  # line 26
+    return replace(result, level=level, rounds=rounds, bare=bare)
 
 
 def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:

@@ -338,10 +338,10 @@ def create_state(
     codec: Codec,
     maintainer: Maintainer,
     first: Iterable[Batch],
-    kept: Iterable[StateEntry] = (),
-    kept_out: Mapping[str, int] | None = None,
-    quarantined: int = 0,
-    empty: tuple[str, ...] = (),
+    more: Iterable[StateEntry],
+    *,
+    quarantined: int,
+    empty: tuple[str, ...],
 ) -> None:
     """Write a new state, whole or not at all; raises OptionError if there is a state already.
 
@@ -353,10 +353,8 @@ def create_state(
         Started with them.
     first : iterable of (str, pyarrow.Table)
         The same records as batches, so that they are known when they are given again.
-    kept : iterable of StateEntry
-        Rows of them to be measured by.
-    kept_out : mapping of str to int, optional
-        Cells of each column that kept a record out.
+    more : iterable of StateEntry
+        What is counted and stored of them.
     quarantined : int
         Records that were kept out.
     empty : tuple of str
@@ -381,8 +379,7 @@ def create_state(
             *entries_of_rows(maintainer.rows()),
             *entries_of_tally(maintainer.tally, maintainer.ids),
             *(KnownBatches.entry(identity, rows) for identity, rows in known.items()),
-            *(StateEntry("quarantine", name, str(count).encode()) for name, count in (kept_out or {}).items()),
-            *kept,
+            *more,
         ],
     )
 

@@ -25,7 +25,6 @@ from sfumato.assess.attacks.differencing import (
     difference_findings,
 )
 from sfumato.assess.findings import Finding
-from sfumato.certificate.signature import Signer
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError, shown
 from sfumato.core.randomness import Randomness
@@ -349,13 +348,14 @@ def stream_on_spark(
     usual = FileForm(FileFormat(settings.format), settings.delimiter)
     written = usual if form is None else form_named(form)
 
+    publishing = PublishOptions(
+        report=report, policy=chosen_policy, despite_policy=despite_policy, form=written, sign=signer
+    )
+
     def each(report_rows: pa.Table, batch: int, query: str) -> None:
         changes, out = changes_of(report_rows, made)
         if changes or out:
-            write_batch(
-                place, first, changes, out, batch=batch, query=query, form=written, signer=signer, report=report,
-                policy=chosen_policy, despite_policy=despite_policy,
-            )  # fmt: skip
+            write_batch(place, first, changes, out, batch=batch, query=query, publishing=publishing)
 
     return start_stream(
         frame, made, each, checkpoint=str(checkpoint), vault=vault, persons=persons, every=every, once=once
@@ -422,13 +422,11 @@ def write_batch(
     *,
     batch: int,
     query: str,
-    form: FileForm,
-    signer: Signer | None,
-    report: bool,
-    policy: Policy | None,
-    despite_policy: bool,
+    publishing: PublishOptions,
 ) -> None:
     """Write the folder of a batch, unless it is there: a batch that is taken in again is not published again.
+
+    Format and signing key of ``publishing`` are a `FileForm` and a `Signer` or None.
 
     Raises
     ------
@@ -447,10 +445,7 @@ def write_batch(
     after = following(last, changes, out, batch=batch, query=query)
     with replacing_folder(place) as work:
         if after.renewed:
-            release = publish(
-                run_epoch(after), PublishOptions(report=report, policy=policy, despite_policy=despite_policy)
-            )
-            release.write_into(work, form, signer)
+            publish(run_epoch(after), publishing).write_into(work, publishing.form, publishing.sign)
         else:
             (work / "owner").mkdir(mode=0o700)
         after.write(work / "owner" / _CARRIED)

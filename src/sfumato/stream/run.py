@@ -239,7 +239,8 @@ def init_stream(state: str | Path, table: Any, options: StreamOptions | None = N
         measured = entries_of_first(first.vault, first.batches, options.measure_rows, taken, left)
         entries = [*measured, *entries]
         kept_out, out = screened.counts, first.aside.num_rows - len(screened.rows)
-    create_state(state, settings, codec, maintainer, first.batches, entries, kept_out, out, first.empty)
+    entries += [StateEntry("quarantine", name, str(count).encode()) for name, count in kept_out.items()]
+    create_state(state, settings, codec, maintainer, first.batches, entries, quarantined=out, empty=first.empty)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
