@@ -262,11 +262,18 @@ def read_secret(payload: bytes, sender: str) -> bytes:
     return payload
 
 
-def check_range(values: NDArray[Any], low: float, high: float | NDArray[np.int64], label: str) -> NDArray[Any]:
+def check_range(
+    values: NDArray[Any],
+    low: float,
+    high: float | NDArray[np.int64] | NDArray[np.float64],
+    label: str,
+    *,
+    sender: str | None = None,
+) -> NDArray[Any]:
     """The numbers, if all lie within bounds that hold whenever every party follows the protocol.
 
-    Invalid shares and invented numbers add up to anything. Whose they were cannot be found out, but nothing is computed
-    from impossible numbers.
+    Invalid shares and invented numbers add up to anything. Whose they were cannot be found out of a sum; ``sender`` is
+    the party that sent them in the clear. Nothing is computed from impossible numbers.
 
     Raises
     ------
@@ -275,8 +282,9 @@ def check_range(values: NDArray[Any], low: float, high: float | NDArray[np.int64
     """
     outside = int((~((values >= low) & (values <= high))).sum())
     if outside:
+        who = "a party sent or computed" if sender is None else f"party {sender!r} sent"
         raise PartyError(
-            f"{outside} numbers of {label!r} are beyond what they can be, so a party sent or computed wrong ones; run "
-            "the same versions at all parties and start again"
+            f"{outside} numbers of {label!r} are beyond what they can be, so {who} wrong ones; run the same versions "
+            "at all parties and start again"
         )
     return values

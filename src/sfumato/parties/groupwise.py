@@ -41,6 +41,7 @@ __all__ = [
     "batches",
     "broadcast_axes",
     "broadcast_numbers",
+    "check_component_ranges",
     "cluster_rows",
     "component_scales",
     "draw_noise",
@@ -58,6 +59,8 @@ __all__ = [
 
 LONGEST = 2**54
 """Steps that a component reaches at most from its lowest to its highest record: each place lies within 2^53."""
+
+_ROUNDING = 0.1  # by which a range may exceed what its group allows: statistics and components are rounded
 
 FARTHEST = 2**62
 """Steps from the mean at which a component with its noise can lie."""
@@ -139,7 +142,7 @@ def broadcast_numbers(
             f"party {session.names[owner]!r} sent {len(received)} bytes instead of {8 * count}; start all parties again"
         )
     numbers = np.frombuffer(received, dtype=kind).reshape(shape).astype(kind[1:])
-    return check_range(numbers, -within, within, label)
+    return check_range(numbers, -within, within, label, sender=session.names[owner])
 
 
 def shared_sum(session: Session, own: NDArray[np.int64], label: str) -> SharedArray:
@@ -198,6 +201,19 @@ def _axes(covariance: NDArray[np.float64], layout: Layout) -> NDArray[np.float64
         still[block.where, place] = 1.0 / np.sqrt(block.stop - block.start)
     free = np.eye(len(covariance)) - still @ still.T
     return principal_axes(free @ covariance @ free - (1.0 + np.trace(covariance)) * (still @ still.T))
+
+
+def check_component_ranges(
+    ranges: NDArray[np.int64], statistics: Statistics, axes: NDArray[np.float64], step: float
+) -> NDArray[np.int64]:
+    """Ranges of the components in steps, if the statistics of their groups allow them.
+
+    The squares of a component add up to n times its variance, which follows from the covariance that all parties know.
+    So no record lies farther than sqrt(n) deviations from the mean; a tenth of a unit is left for rounding.
+    """
+    spread = np.sqrt(np.maximum(np.einsum("gdm,gde,gem->gm", axes, statistics.covariance, axes), 0.0))
+    longest = 2.02 * np.sqrt(statistics.sizes)[:, None] * spread + _ROUNDING
+    return check_range(ranges, 0, longest / step, "ranges")
 
 
 def varying_ranges(ranges: NDArray[np.int64], summands: int) -> NDArray[np.int64]:

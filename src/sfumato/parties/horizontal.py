@@ -26,6 +26,7 @@ from sfumato.parties.groupwise import (
     Statistics,
     broadcast_axes,
     broadcast_numbers,
+    check_component_ranges,
     cluster_rows,
     component_scales,
     draw_noise,
@@ -154,13 +155,14 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     axes = broadcast_axes(session, statistics, layout, "axes")
     session.phase("ranges of the components")
     places = _components(values, own, statistics, axes, plan.mechanism.grid)
-    varying = varying_ranges(secure_ranges(session, places, own), 1)
+    step = plan.mechanism.grid
+    varying = varying_ranges(check_component_ranges(secure_ranges(session, places, own), statistics, axes, step), 1)
     session.phase("noise")
     scales = component_scales(varying, plan.mechanism.scale(most_components(layout)))
     noised = _noised(session, places, own, varying, scales)
     session.phase("released rows")
     joined = _broadcast_rows(session, noised, own, sizes)
-    distances = joined.astype(np.float64) * plan.mechanism.grid
+    distances = joined.astype(np.float64) * step
     result = release_rows(session, distances, axes, varying, statistics, layout, held)
     seen = watched[0] if watched else None
     return dataclasses.replace(result, level=level, rounds=rounds, bare=bare, seen=seen)

@@ -153,6 +153,7 @@ def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> O
     seconds = perf_counter() - begin
     session.phase("certifying")
     created, traffic = _time(session), _traffic(session)
+    session.compare_views()
     check(session.transcript, leaks)
     ledger = draw_ledger(session.transcript, leaks, traffic=traffic)
     computing = tuple(session.names[rank] for rank in session.computing)

@@ -92,6 +92,7 @@ class Session:
         self._channel, self._engine, self._computing, self._leaks = channel, engine, computing, leaks
         self._randomness = Randomness(seed)
         self._phase, self._sums, self._secrets = "start", 0, dict[int, bytes]()
+        self._heard = [hashlib.sha256() for _ in self.names]  # of what each party has sent to all, itself included
         self._ends = (0, self.parties - 1)
         if not set(self._ends) <= set(computing) or (engine is None) != (self.rank not in computing):
             raise ValueError(f"parties {computing} compute, and party {self.rank} has {engine!r}")
@@ -238,9 +239,12 @@ class Session:
         total = np.zeros(shared.shape, dtype=np.uint64)
         for end in self._ends:
             if end == self.rank and shared._words is not None:
-                total = total + shared._words
+                words = shared._words
             elif end != self.rank:
-                total = total + read_words(self._channel.receive(end, kind), shared.shape, self.names[end])
+                words = read_words(self._channel.receive(end, kind), shared.shape, self.names[end])
+            total = total + words
+            if len(to) == self.parties:
+                self._hear(end, entry, words.tobytes())
         return self._seen(entry, total.view(np.int64))
 
     def open_to_all(self, shared: SharedArray, label: str) -> Whole:
@@ -268,6 +272,7 @@ class Session:
                 total = total + read_words(self._channel.receive(other, kind), values.shape, self.names[other])
             for other in others:
                 self._channel.send(other, kind, total.tobytes())
+        self._hear(0, entry, total.tobytes())
         return self._seen(entry, total.view(np.int64))
 
     def broadcast(self, payload: bytes | None, owner: int, label: str, count: int) -> bytes:
@@ -276,13 +281,40 @@ class Session:
         entry = self._log("told", label, (count,), tuple(range(self.parties)), owner)
         kind = f"{entry}:tell"
         if self.rank != owner:
-            return self._channel.receive(owner, kind)
-        if payload is None:
+            payload = self._channel.receive(owner, kind)
+        elif payload is None:
             raise ValueError("the owner contributes no message")
-        for other in range(self.parties):
-            if other != owner:
-                self._channel.send(other, kind, payload)
+        else:
+            for other in range(self.parties):
+                if other != owner:
+                    self._channel.send(other, kind, payload)
+        self._hear(owner, entry, payload)
         return payload
+
+    def compare_views(self) -> None:
+        """Refuse to go on if any party has sent other values to one party than to another.
+
+        Each party tells the others a digest of all that each has sent to everybody: messages, shares of opened numbers
+        and sums.
+
+        Raises
+        ------
+        PartyError
+            Naming the party whose values differ, and the one that has others.
+        """
+        own = b"".join(heard.digest() for heard in self._heard)
+        size = hashlib.sha256().digest_size
+        for rank, view in enumerate(self._swap("views", own)):
+            for sender, place in enumerate(range(0, len(own), size)):
+                if view[place : place + size] != own[place : place + size] or len(view) != len(own):
+                    who, other = self.names[sender], self.names[rank]
+                    raise PartyError(
+                        f"party {who!r} sent other values to {other!r} than to this party, or {other!r} says so "
+                        "wrongly; nothing is released, do not go on with them"
+                    )
+
+    def _hear(self, sender: int, entry: int, payload: bytes) -> None:
+        self._heard[sender].update(f"{entry} {len(payload)} ".encode() + payload)
 
     def public_rng(self, label: str) -> np.random.Generator:
         """Generator that all parties share; each commits to its part before it sees another's."""

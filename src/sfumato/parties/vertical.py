@@ -29,6 +29,7 @@ from sfumato.parties.arithmetic import check_range, fraction_bits, to_fixed_poin
 from sfumato.parties.channel import PartyError
 from sfumato.parties.groupwise import (
     broadcast_axes,
+    check_component_ranges,
     cluster_rows,
     fill_groups,
     group_sizes,
@@ -362,7 +363,8 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     axes = broadcast_axes(session, statistics, columns.layout, "axes")  # line 14
     step = plan.mechanism.grid
     components = share_components(session, own, axes[:, columns.spans[session.rank]], step)  # lines 21 and 22
-    varying = component_ranges(session, components, statistics.sizes)  # line 23
+    ranges = component_ranges(session, components, statistics.sizes)  # line 23
+    varying = check_component_ranges(ranges, statistics, axes, step)
     scale = plan.mechanism.scale(most_components(columns.layout))
     noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
     whole = with_fills(columns.layout, statistics)
