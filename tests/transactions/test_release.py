@@ -218,7 +218,7 @@ def test_the_command_goes_the_same_way(run: Run, tmp_path: Path) -> None:  # noq
     told = ("--min-support", 0.1, "--no-report", "-o", out)
     done = run("transactions", "hide", source, "--person", "who", "--rules", tmp_path / "rules.txt", *told)
     assert done.code == 0, done.err
-    assert "1 rules hidden" in done.out
+    assert "Rules hidden: 1" in done.out
     assert run("verify", out / "release").code == 0
     mined = run(
         "transactions", "estimate", out / "release", "--min-support", 0.3, "-o", tmp_path / "sets.csv", "--json"
