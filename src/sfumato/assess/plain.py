@@ -121,10 +121,13 @@ def risk_sentence(findings: Iterable[Finding], verdict: Verdict | None = None) -
     """Whether any attack succeeds significantly more often on members, and the attack with the largest excess.
 
     If a secret key moved the table, the known-input attack comes first, and alone if it succeeds. An excess that a
-    verdict judged has the confidence interval of the verdict, so that a reader meets one interval of one figure.
+    verdict judged has the confidence interval of the verdict, so that a reader meets one interval of one figure. If the
+    method was attacked on shadow releases, these attacks are ranked, and those without a control group follow.
     """
     some = tuple(findings)
     ranked = _leading(some)
+    audited = [gain for gain in ranked if gain.finding.name.startswith("shadow-")]
+    uncontrolled = [gain for gain in ranked if audited and gain.certain and not gain.controlled and gain not in audited]
     idle = sum(f.family is Family.ATTACK and f.value is None and f.applies and "/" not in f.name for f in some)
     were = "1 attack was" if idle == 1 else f"{idle} attacks were"
     unknown = f" {were} not run; the risk from {'it' if idle == 1 else 'them'} is unknown." if idle else ""
@@ -133,19 +136,27 @@ def risk_sentence(findings: Iterable[Finding], verdict: Verdict | None = None) -
     if known and certain and ranked[0].finding.name == _KNOWN_INPUT:
         return f"{known}{unknown}"
     known = f"{known} " if known else ""
+    if audited:
+        ranked, certain = audited, sum(gain.certain for gain in audited)
     if not ranked:
         return f"{known}No {'other ' if known else ''}attack on single people was run.{unknown}"
-    against = "on the control group" if any(gain.controlled for gain in ranked) else "than the baseline explains"
+    controlled = bool(audited) or any(gain.controlled for gain in ranked)
+    against = "on the control group" if controlled else "than the baseline explains"
     on_members = f"significantly more often on members than {against}"
     if against.startswith("than"):
         on_members = f"significantly more often {against}"
     succeed = "succeeds" if certain < 2 else "succeed"
     number = "No attack" if not certain else f"{certain} attack{'s' * (certain > 1)}"
-    first = f"{number} (of {len(ranked)}) {succeed} {on_members}."
+    releases = " on shadow releases" if audited else ""
+    first = f"{number} (of {len(ranked)}{releases}) {succeed} {on_members}."
     limits = [] if verdict is None else [each.limit for each in verdict.limits]
     free = limits and not any(FAMILIES[limit](ranked[0].finding.name) for limit in limits)
     aside = " (the policy has no limit on it)" if free else ""
-    return f"{known}{first} Largest excess: {gain_sentence(ranked[0], verdict)}{aside}.{unknown}"
+    more = ""
+    if uncontrolled:
+        exceed = "1 attack exceeds its" if len(uncontrolled) == 1 else f"{len(uncontrolled)} attacks exceed their"
+        more = f" Without a control group {exceed} baseline: {gain_sentence(uncontrolled[0], verdict)}."
+    return f"{known}{first} Largest excess: {gain_sentence(ranked[0], verdict)}{aside}.{more}{unknown}"
 
 
 def _leading(findings: Sequence[Finding]) -> list[Gain]:
@@ -165,7 +176,7 @@ def gain_sentence(gain: Gain, verdict: Verdict | None = None) -> str:
     if judged is not None:
         interval = judged.interval if gain.certain else None
     if finding.unit != "share":
-        if finding.name.startswith("membership-auc-"):
+        if finding.name.startswith(("membership-auc-", "shadow-auc-")):
             both = finding.interval if judged is None else judged.interval
             ends = "" if both is None or not gain.certain else f"{CI} {both[0]:.2f}\u2013{both[1]:.2f}; "
             against = "control group" if gain.controlled else "guessing"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sfumato.assess.algebra import SHARE, Measure, Number, Values
 from sfumato.assess.attacks.inference import tolerance_of
-from sfumato.assess.attacks.linkage import pick_near, split_columns
+from sfumato.assess.attacks.linkage import pick_near, split_columns, whitening
 from sfumato.assess.attacks.singling import SortedRows, conjunctions, find_fits, single_conditions
 from sfumato.assess.audit.intervals import FALSE_ALARMS, AreaSeries, Estimate, RateSeries, Series, TailSeries
 from sfumato.assess.findings import Family, Finding
@@ -44,6 +44,7 @@ class AttackedPeople:
     """The people of a table as an attacker knows them, prepared once for all shadow releases.
 
     ``ranks`` are the same coordinates with numbers as ranks among these people, which no skew hides anybody in.
+    ``whitened`` are the coordinates after ``white``, which makes distances those of Mahalanobis among these people.
     ``others`` and ``other_ranks`` are the distances to the nearest other people, who are the reference.
     """
 
@@ -51,6 +52,8 @@ class AttackedPeople:
     columns: tuple[Column, ...]
     values: Matrix
     ranks: Matrix
+    white: Matrix
+    whitened: Matrix
     others: Matrix
     other_ranks: Matrix
     tolerances: tuple[float, ...]
@@ -63,6 +66,7 @@ class AttackedPeople:
         columns, fields = read_columns(original, codec), codec.schema.encoded
         values = _frozen(codec.encode(original, unseen="mean").values)
         ranks = _frozen(_ranked(values, values, codec.layout))
+        white = whitening(values)
         whose = np.arange(len(values)) if persons is None else np.unique(persons, return_inverse=True)[1]
         each = None if persons is None else whose
         near = min(_NEAR, int(whose.max()))
@@ -71,7 +75,9 @@ class AttackedPeople:
         )
         pairs = (ColumnPair(*parts) for parts in zip(fields, columns, columns, strict=True))
         tolerances = tuple(tolerance_of(pair) for pair in pairs)
-        return cls(codec, columns, values, ranks, others, other_ranks, tolerances, whose, SortedRows.of(columns, whose))
+        rows = SortedRows.of(columns, whose)
+        whitened = _whitened(values, white)
+        return cls(codec, columns, values, ranks, white, whitened, others, other_ranks, tolerances, whose, rows)
 
     @property
     def persons(self) -> int:
@@ -82,7 +88,7 @@ class AttackedPeople:
         """An empty series for each attack, by the name of its finding."""
         columns = [field.name for field in self.codec.schema.encoded]
         several = len(columns) > 1
-        rates = [*(f"shadow-linkage-{view}" for view in ("euclid", "rank")), "shadow-singling-out"]
+        rates = [*(f"shadow-linkage-{view}" for view in ("euclid", "mahalanobis", "rank")), "shadow-singling-out"]
         rates += [*(f"shadow-attribute-inference/{name}" for name in columns), "shadow-linkability"] if several else []
         made: dict[str, Series] = {name: RateSeries(self.persons) for name in rates}
         made |= {f"shadow-auc-{name}": AreaSeries(self.persons) for name in _SCORES}
@@ -114,6 +120,9 @@ class AttackedPeople:
             yield f"shadow-linkage-{way}", rows, self._links(mine, its, places[:, 0], rows)
             for name, score in _memberships(distances, others[rows], way).items():
                 yield from ((f"shadow-{kind}-{name}", rows, score) for kind in ("auc", "tpr"))
+        whitened = _whitened(values, self.white)
+        links = nearest(whitened, self.whitened[rows], 1)[0][:, 0]
+        yield "shadow-linkage-mahalanobis", rows, self._links(self.whitened, whitened, links, rows)
         yield "shadow-singling-out", rows, self._isolated(SortedRows.of(made), rng)[rows]
         if len(self.columns) > 1:
             yield "shadow-linkability", rows, self._joined(values, rows, rng)
@@ -190,6 +199,11 @@ def _frozen(values: Matrix) -> Matrix:
     return values
 
 
+def _whitened(values: Matrix, white: Matrix) -> Matrix:
+    """Coordinates without correlations; their last digits, which differ between machines, are dropped."""
+    return _frozen(np.round(values @ white, 9))
+
+
 def _ranked(values: Matrix, among: Matrix, layout: Layout) -> Matrix:
     """Numbers replaced by their rank among those of some people, spread to variance 1."""
     ranked = values.copy()
@@ -218,6 +232,9 @@ _SPOKEN = {
 def _numbers() -> Iterator[Number]:
     linkage = _EXCESS.format(term="Record linkage", what=_NEAREST)
     yield Number("shadow-linkage-euclid", "Record linkage, shadow releases", SHARE).means(linkage)
+    yield Number("shadow-linkage-mahalanobis", "Record linkage, shadow releases, Mahalanobis distance", SHARE).means(
+        _EXCESS.format(term="Record linkage by Mahalanobis distance", what=_NEAREST)
+    )
     yield Number("shadow-linkage-rank", "Record linkage, shadow releases, ranks", SHARE).means(
         _EXCESS.format(term="Record linkage by ranks", what=_NEAREST)
     )
