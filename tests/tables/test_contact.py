@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from examples.messy_patients import COLUMNS
 from sfumato.tables.contact import kind_of_number
+from sfumato.tables.infer import infer_field
 from sfumato.tables.schema import Role, Schema
 from tests.examples import examples
 from tests.messy import messy_rows
@@ -53,6 +54,36 @@ def test_private_text_that_repeats_is_dropped_and_named(cells: list[str], words:
     assert not any(cell and cell in why for cell in cells)
 
 
+HELD = [
+    "call daughter: 04325/41{:04d}",
+    "Tel. 0171{:07d}",
+    "write to p{}@example.org",
+    "ask Frau Weber, room {}",
+    "phone (212) 555-{:04d}",
+    "Rappel 01 23 45 {0:02d} 89",
+]
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_short_notes_that_hold_contact_data_are_dropped_though_most_cells_are_categories(form: str) -> None:
+    cells = ["lives alone", "diet explained"] * 70 + [form.format(row + 10) for row in range(60)]
+    assert reason(cells, "note") == (
+        Role.IDENTIFIER,
+        "text, 62 different in 200 rows: free text with contact data or names",
+    )
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_one_note_with_contact_data_or_one_person_with_many_decides_nothing(form: str) -> None:
+    wards = [f"ward {row % 30}" for row in range(170)]
+    assert reason([*wards, form.format(7)])[0] is Role.CONFIDENTIAL
+    cells = wards + [form.format(row + 10) for row in range(30)]
+    table, people = pa.table({"note": cells}), np.arange(200)
+    assert infer_field("note", table["note"], persons=people).role is Role.IDENTIFIER
+    people[170:] = 170
+    assert infer_field("note", table["note"], persons=people).role is Role.CONFIDENTIAL
+
+
 @pytest.mark.parametrize(
     "cells",
     [
@@ -67,6 +98,8 @@ def test_private_text_that_repeats_is_dropped_and_named(cells: list[str], words:
         [f"0{row % 9 + 1}/{row % 12 + 1:02d}/{1980 + row % 40} " for row in range(120)],
         [f"{100 + row % 40}/{60 + row % 30}" for row in range(240)],
         [f"SN-{4000 + row % 40}/B" for row in range(120)],
+        [f"seen on 01/02/{1980 + row % 40}" for row in range(120)],
+        [f"{row % 40}.50 EUR of 0{row % 40 + 1000}" for row in range(120)],
     ],
 )
 def test_categories_of_such_form_stay(cells: list[str]) -> None:

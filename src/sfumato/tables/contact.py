@@ -46,6 +46,7 @@ NEARLY_ALL_DIFFER = "different in nearly every row"
 FREE_TEXT = "free text"
 """What private texts are that have no form: remarks, reports, answers."""
 
+_CONTACTS = f"{FREE_TEXT} with contact data or names"
 _FORMS = {
     "e-mail addresses": r"^[^@\s]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}$",
     "telephone numbers": r"^\+[1-9]([ ()/.-]{0,2}\d){6,14}$|^(\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}$",
@@ -59,6 +60,16 @@ _FORMS = {
     ),
 }
 _IBAN = r"^[A-Z]{2}\d{2}( ?[A-Z0-9]){11,30}$"
+_HELD = "|".join(
+    (
+        r"[^@\s]@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}",
+        r"\+[1-9]([ ()/.-]{0,2}\d){6,14}",
+        r"(^|[^\w.,+/-])\(?0[1-9](\d{1,4}\)?[ /-]{1,3}\d([ /-]?\d){4,}|([ .-]\d\d){4})",  # 0171/2345678, 01 23 45 67 89
+        r"\pL[.:]* 0[1-9]\d{8,12}\b",
+        r"(^|[^\w.-])(\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}\b",
+        r"\b(Herrn?|Frau|Mrs?\.?|Ms\.?|Mme) \p{Lu}\p{Ll}",
+    )
+)
 _ENOUGH = 20  # different texts before they tell people apart
 _SHARE = 0.1  # of the rows, that different contact data must come to
 _SAMPLE = 1_000
@@ -91,21 +102,23 @@ _DEGREES = re.compile(
 _CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z]|\d{6})(?=.{6})[A-Za-z0-9]+([-_/.:#][A-Za-z0-9]+)*")
 
 
-def why_text_id(texts: pa.Array, rows: int, name: str, spare: int = 0) -> str:
+def why_text_id(seen: ColumnSample) -> str:
     """Reason why a text column looks like an identifier; an empty text if it does not.
 
-    As many cells as ``spare`` decide nothing.
+    Cells of few persons decide nothing.
     """
+    texts, spare = seen.present, seen.evidence.spare
     distinct = pc.unique(texts)
     count, present = len(distinct), len(texts)
-    if private := private_text(distinct, present, name):
+    private = private_text(distinct, present, seen.name)
+    if private and (private != _CONTACTS or not seen.evidence.few(_holds_contact(texts))):
         return f"{count} different in {present} rows: {private}"
-    if count >= present - spare and rows > 2 and count >= min(_ENOUGH, rows - spare):
+    if count >= present - spare and seen.rows > 2 and count >= min(_ENOUGH, seen.rows - spare):
         return ALL_DIFFER if count == present else NEARLY_ALL_DIFFER
-    if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(name):
+    if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(seen.name):
         return f"{count} different, and called names of people"
-    share = 0.1 if is_named_id(name) else 0.5
-    if count >= _ENOUGH and count > share * present and is_named_like_id(name):
+    share = 0.1 if is_named_id(seen.name) else 0.5
+    if count >= _ENOUGH and count > share * present and is_named_like_id(seen.name):
         return f"{count} different in {present} rows, and named like an identifier"
     return ""
 
@@ -135,7 +148,8 @@ def _shortest_span(distinct: Floats, spare: int) -> float:
 def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
     """Kind of private text in a column, judged by its distinct texts and rows; an empty text if there is none.
 
-    Few different texts in many rows are categories, whatever their form. A name such as ``phone`` lets numbers count
+    Few different texts in many rows are categories, whatever their form. Texts that hold contact data among other words
+    count if as many of them differ as if they were nothing else. A name such as ``phone`` lets numbers count
     that have no form of their own.
 
     Examples
@@ -159,7 +173,16 @@ def private_text(distinct: pa.Array, rows: int, name: str = "") -> str:
         return "codes that hardly repeat"
     long = _bounded_mean(pc.utf8_length(texts), _LONG) >= _LONG
     wordy = _bounded_mean(pc.add(pc.count_substring_regex(texts, r"\s+"), 1), _WORDS) >= _WORDS
-    return FREE_TEXT if long and wordy and len(distinct) > _DISTINGUISHED * rows else ""
+    if long and wordy and len(distinct) > _DISTINGUISHED * rows:
+        return FREE_TEXT
+    held = int(_holds_contact(distinct).sum())
+    return _CONTACTS if held >= _ENOUGH and held > _SHARE * rows else ""
+
+
+def _holds_contact(texts: pa.Array) -> Bools:
+    """Which texts hold a telephone number, an e-mail address or a name after a title, among other words or alone."""
+    held = pc.match_substring_regex(texts, _HELD)
+    return np.asarray(held.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _bounded_mean(counts: pa.Array, bar: int) -> float:

@@ -389,7 +389,7 @@ def _sample_column(
 def _categorical_field(seen: ColumnSample, column: pa.ChunkedArray) -> Field:
     if not column.type.ordered:
         categories = categories_of(seen.present)
-        if is_text(seen.present.type) and (why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare)):
+        if is_text(seen.present.type) and (why := why_text_id(seen)):
             return seen.identifier(Kind.NOMINAL, f"a categorical column, {why}")
         why = f"a categorical column with {_describe_count(len(categories))}"
         return seen.field(Kind.NOMINAL, why, Domain(categories=categories))
@@ -495,7 +495,7 @@ def _text_date_field(seen: ColumnSample, trimmed: pa.Array, day_first: bool | No
 def _label_field(seen: ColumnSample, distinct: pa.Array, trimmed: pa.Array, extra: str) -> Field:
     """Propose the field of texts that are categories or an identifier."""
     mixed = _mixed_words(trimmed)
-    if why := why_text_id(seen.present, seen.rows, seen.name, seen.evidence.spare):
+    if why := why_text_id(seen):
         every = (ALL_DIFFER, NEARLY_ALL_DIFFER)
         return seen.identifier(Kind.NOMINAL, f"text, {why}{extra}{mixed if why in every else ''}")
     alike = len(distinct) - len(pc.unique(pc.utf8_lower(trimmed)))

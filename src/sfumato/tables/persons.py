@@ -322,7 +322,7 @@ def _is_free_text(column: pa.ChunkedArray, field: Field, codes: Ints) -> bool:
     array = plain(column)
     if not is_text(array.type) or field.kind is not Kind.NOMINAL:
         return False
-    return private_text(pc.unique(array).drop_null(), int((codes >= 0).sum()), field.name) == FREE_TEXT
+    return FREE_TEXT in private_text(pc.unique(array).drop_null(), int((codes >= 0).sum()), field.name)
 
 
 def _determined_columns(table: pa.Table, field: Field, coded: dict[str, Ints], *, named: bool) -> tuple[str, ...]:
