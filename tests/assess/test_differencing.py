@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.differencing import DIFFERENCING, PublicationSummary, StreamPublications, difference
+from sfumato.assess.attacks.differencing import (
+    DIFFERENCING,
+    PublicationSummary,
+    StreamPublications,
+    changed_units,
+    difference,
+    difference_findings,
+)
+from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from sfumato.stream.facts import EpochPublished
 from sfumato.tables.codec import Codec
 from tests.assess.privacy_studies import case, check_sound, found, value
@@ -169,3 +177,69 @@ def test_arrivals_in_groups_far_apart_are_told_one_by_one() -> None:
     after = PublicationSummary.of_groups(np.full(3, 10), (9 * centres + came) / 10)
     np.testing.assert_allclose(difference(before, after, apart=True), came, atol=1e-9)
     np.testing.assert_allclose(difference(before, after, apart=False), np.tile(came.mean(axis=0), (3, 1)), atol=1e-9)
+
+
+NUMBER = Block("pay", BlockKind.NUMBER, 0, 1)
+TOWN = Block("town", BlockKind.CATEGORY, 0, 2)
+GAP = Block("pay", BlockKind.MISSING, 1, 2)
+
+
+def recovered(
+    layout: tuple[Block, ...], before: list[list[float]], came: list[list[float]], person: list[float]
+) -> tuple[float | None, float | None]:
+    """Share of one person's cells that the difference of two tables tells, and that a guess tells."""
+    first, second = (PublicationSummary.of_rows(np.array(rows)) for rows in (before, [*before, *came]))
+    watched = StreamPublications(layout=layout, rows=(first, second), arrived=(np.array([person]),))
+    (finding, *_) = difference_findings(watched, np.random.default_rng(1))
+    return finding.value, finding.baseline
+
+
+def test_of_several_arrivals_in_groups_each_group_is_matched_with_the_one_of_closest_mean() -> None:
+    """Totals alone would match the large group with whichever is large."""
+    before = PublicationSummary.of_groups(np.array([10, 1]), np.array([[1.0], [8.0]]))
+    after = PublicationSummary.of_groups(np.array([11, 2]), np.array([[12.0 / 11], [9.0]]))
+    assert changed_units(after, before).mean[:, 0] == pytest.approx([12 / 11, 9.0])
+    np.testing.assert_allclose(difference(before, after, apart=True), [[2.0], [10.0]], atol=1e-9)
+
+
+def test_a_guess_at_a_group_is_its_mean_and_not_its_sum() -> None:
+    group = PublicationSummary.of_groups(np.array([4]), np.array([[0.25]]))
+    watched = StreamPublications(layout=(NUMBER,), statistics=(group, group), arrived=(np.array([[0.25]]),))
+    (finding,) = (each for each in difference_findings(watched, np.random.default_rng(1)) if each.baseline is not None)
+    assert finding.baseline == 1.0
+
+
+def test_what_the_difference_does_not_tell_for_certain_is_guessed() -> None:
+    share, whole = CATEGORY_SCALE / 2, CATEGORY_SCALE
+    town = [[whole, 0.0]]
+    assert recovered((TOWN,), town, [[share - 0.1, share + 0.1]], town[0]) == (1.0, 1.0)  # the guess is right
+    assert recovered((TOWN,), town, [[share - 0.1, share + 0.1]], [0.0, whole]) == (0.0, 0.0)  # the claim would be
+    assert recovered((TOWN,), town, [[0.0, whole]], [0.0, whole]) == (1.0, 0.0)
+    assert recovered((TOWN,), town, [[0.0, whole]], town[0]) == (0.0, 1.0)  # a certain claim is believed
+    assert recovered((TOWN,), town, [], town[0]) == (1.0, 1.0)  # nothing is claimed
+
+
+@pytest.mark.parametrize(
+    ("claim", "person", "right"),
+    [
+        ([2.0, 0.0], [2.0, 0.0], True),
+        ([2.0, 0.0], [3.0, 0.0], False),
+        ([2.0, 0.0], [2.0, 1.0], False),  # there is a gap that the claim does not have
+        ([2.0, 1.0], [2.0, 0.0], False),
+        ([2.0, 1.0], [3.0, 1.0], True),  # in a gap no number is to be told
+        ([2.0, 0.6], [2.0, 1.0], False),  # a share of a gap is not certain, and the guess has none
+    ],
+)
+def test_a_gap_is_told_by_its_own_coordinate_and_its_number_then_does_not_count(
+    claim: list[float], person: list[float], right: bool
+) -> None:
+    assert recovered((NUMBER, GAP), [[9.0, 0.0]], [claim], person) == (float(right), 0.0)
+
+
+def test_a_category_that_is_missing_is_told_by_its_gap_though_the_claim_has_shares_of_categories() -> None:
+    layout, share = (TOWN, Block("town", BlockKind.MISSING, 2, 3)), CATEGORY_SCALE / 2
+    before = [[CATEGORY_SCALE, 0.0, 0.0]]
+    gone = [share - 0.1, share + 0.1, 1.0]
+    assert recovered(layout, before, [gone], gone) == (1.0, 0.0)
+    assert recovered(layout, before, [[*gone[:2], 0.0]], [0.0, CATEGORY_SCALE, 0.0]) == (0.0, 0.0)
+    assert recovered(layout, before, [[*gone[:2], -1.0]], [0.0, CATEGORY_SCALE, 1.0]) == (0.0, 0.0)
