@@ -108,7 +108,7 @@ def test_a_policy_that_is_not_met_leaves_the_owners_part_alone(run: Run, people:
     assert all(file.stat().st_mode & 0o077 == 0 for file in (out / "owner").rglob("*"))
     verdict = json.loads((out / "owner" / "report.json").read_text())["verdict"]
     assert (verdict["policy"], verdict["outcome"]) == ("research", "does-not-meet")
-    assert [each["limit"] for each in verdict["exceeded"]] == ["min_group_size", "rare"]
+    assert [each["limit"] for each in verdict["exceeded"]] == ["min_group_size", "rare", "tails"]
     assert (verdict["try"], verdict["tried"]) == ([], 0)
     none = "No setting can be shown to meet the policy: the table has too few records to decide."
     assert none in done.out

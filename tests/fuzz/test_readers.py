@@ -49,6 +49,7 @@ _OWN = {
     "engines/partitions/population.py PopulationCounts.add": "frames under the run's own key, or of its own cluster",
     "engines/spark/parts.py open_on_spark": "rows of the run's own cluster",
     "engines/spark/parts.py number_rows": "numbers that were drawn here",
+    "engines/spark/run.py ClusterRows.people.mapped": "counts of the run's own cluster",
     "engines/spark/run.py _passes": "rows of the run's own cluster",
     "engines/spark/run.py _ColumnsSeen.from_bytes": "rows of the run's own cluster",
     "engines/spark/run.py _transform": "rows of the run's own cluster",

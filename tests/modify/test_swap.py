@@ -106,7 +106,7 @@ def test_leaves_are_counted_in_persons() -> None:
         ({}, PrivacyRefusal, "3 columns are categories, the first is 'smokes'"),
         ({"columns": ("town",)}, OptionError, "'town' holds categories, which have no ranks"),
         ({"columns": ("agee",)}, OptionError, "did you mean 'age'"),
-        ({"within": "leaves", "target": None}, OptionError, "a tree is grown to tell the target, and none is named"),
+        ({"within": "leaves", "target": None}, OptionError, "a tree that predicts the target needs one"),
         ({"within": "leaves", "leaf": 500}, LevelError, "there are 120 persons and a leaf needs 500"),
         ({"pass_categories": True, "level": 5}, LevelError, "120 records have a privacy level"),
         ({"pass_categories": True, "strata": "ill"}, OptionError, "swapping makes no groups"),

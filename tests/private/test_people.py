@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_rows_that_belong_to_nobody_are_left_out_and_told_to_the_owner_alone() -
     made = release(table, schema=schema(WITH_PERSON), report=True)
     assert made.report is not None
     assert any("5 rows do not say whose they are" in note for note in made.report.notes)
-    assert "5 rows" not in made.certificate.to_json()
+    assert not re.search(r"\b5 rows", made.certificate.to_json())
 
 
 def test_a_weight_is_a_column_with_declared_bounds_above_nought() -> None:

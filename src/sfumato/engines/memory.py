@@ -259,7 +259,7 @@ def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native:
 
 def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Callable[[Floats], Floats] | None:
     """How an attacker scores people who grows the trees of a chain on released rows; None if no chain drew them."""
-    from sfumato.methods.chain import MOST_GROWN, RegrownTrees
+    from sfumato.methods.chain.rows import MOST_GROWN, RegrownTrees
 
     stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
     return None if stated is None else lambda people: RegrownTrees.on(codec.encode(some, unseen="mean"), stated)(people)

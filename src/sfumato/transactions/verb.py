@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.report import Report
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
@@ -26,7 +25,6 @@ from sfumato.publish.verify import certificate_beside
 from sfumato.tables.persons import hold_out
 from sfumato.transactions.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.transactions.facts import TransactionPersons, TransactionsRandomized
-from sfumato.transactions.measures import TransactionPair, assess_transactions
 from sfumato.transactions.mechanism import TransactionMechanism, TransactionRule, read_rules
 from sfumato.transactions.randomize import TransactionRandomization
 from sfumato.transactions.rules import RuleBlocking, RuleHiding
@@ -34,10 +32,12 @@ from sfumato.transactions.table import TransactionTable, read_transactions
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
+    from sfumato.assess.report import Report
     from sfumato.engines.outcome import Recipe
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
     from sfumato.transactions.confidence import RuleEstimates
+    from sfumato.transactions.measures import TransactionPair
     from sfumato.transactions.mechanism import TransactionMechanism
 
 __all__ = [
@@ -330,11 +330,15 @@ class TransactionComparison:
 
     def assess(self, facts: Sequence[Fact], *, judged: bool, rng: np.random.Generator) -> Report:
         """Report of what the released transactions still give and what they give away."""
+        from sfumato.transactions.measures import assess_transactions
+
         return assess_transactions(self.pair, facts, judged=judged, rng=rng)
 
 
 def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
     """Hold transactions out, run the mechanism, and shuffle what came of it."""
+    from sfumato.transactions.measures import TransactionPair
+
     members, outside = _hold_out(table, plan)
     inside = table.take(members)
     inside = _with_items(inside, inside.transactions.counts > 0) if plan.items is None else inside.over(plan.items)
