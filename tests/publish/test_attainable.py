@@ -187,6 +187,7 @@ def test_tune_refuses_a_policy_that_its_options_contradict_before_it_reads(monke
     [
         ({"K": 10}, "sanitize has no argument 'K'; did you mean 'k'?"),
         ({"K": 10, "method": "classwise"}, "the method 'classwise' has no parameter 'K'; did you mean 'k'?"),
+        ({"epsilon": 3.0}, "'epsilon' is a parameter of private, randomize; name the method with method="),
         ({"leef": 10}, "sanitize has no argument 'leef'; did you mean 'leaf'?"),
         ({"siez": 0.1, "method": "noise"}, "the method 'noise' has no parameter 'siez'; did you mean 'size'?"),
         ({"Policy": "research"}, "sanitize has no argument 'Policy'; did you mean 'policy'?"),

@@ -40,6 +40,7 @@ from sfumato.methods.catalogue import (
     all_parameters,
     default_method,
     make_mechanism,
+    method_names,
     parameters_of_method,
 )
 from sfumato.methods.geometry.key import Key, check_key_path, keeping_key
@@ -697,14 +698,18 @@ def _planned(
 
 
 def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:
-    """Refuse a parameter that no method has, and name the argument that was probably meant."""
+    """Refuse a parameter that no method has, naming the argument that was probably meant, or that no usual one has."""
+    methods = ("chain", "condense") if method is None else (method,)
+    usual = [name for each in methods for name in parameters_of_method(each)]
     unknown = next((name for name in parameters if name not in all_parameters() and name != "key"), None)
     if unknown is None:
+        lacking = next((name for name in parameters if name not in (*usual, "key")), None)
+        if method is None and lacking is not None:
+            owners = ", ".join(each for each in method_names() if lacking in parameters_of_method(each))
+            raise OptionError(f"{shown(lacking)} is a parameter of {owners}; name the method with --method")
         return
-    methods = ("chain", "condense") if method is None else (method,)
-    quasi_identifiers = [name for each in methods for name in parameters_of_method(each)]
     arguments = [name for name in inspect.signature(sanitize).parameters if name != "parameters"]
-    meant = closest_name(unknown, [*quasi_identifiers, *arguments])
+    meant = closest_name(unknown, [*usual, *arguments])
     whose = "sanitize has no argument" if method is None else f"the method {method!r} has no parameter"
     then = "help(sfumato.sanitize) lists them" if meant is None else f"did you mean {meant!r}?"
     raise OptionError(f"{whose} {shown(unknown)}; {then}")
