@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.assess.findings import FALSE_ALARMS, Direction, Family, Finding, column_gains, gains, is_rate, not_run
-from sfumato.assess.plain import risk_sentence
+from sfumato.assess.plain import risk_aside, risk_sentence
 from sfumato.assess.report import Report
 from tests.assess.made_up import attack
 
@@ -195,3 +195,17 @@ def test_a_finding_is_written_with_its_status_and_numbers_that_are_not_finite_as
     assert document["interval"] == [None, 0.5]
     assert document["status"] == "measured"
     assert dataclasses.replace(finding, value=float("inf")).to_json()["value"] is None
+
+
+def test_attacks_on_shadow_releases_stand_before_those_without_a_control_group() -> None:
+    audited, alone = attack("shadow-auc-distance", 200, 200, 0.001), attack("linkage-rank", 1200, 400, 0.001)
+    findings = [beside_nobody(alone), audited]
+    said = risk_sentence(findings)
+    assert said.startswith(
+        "No attack (of 1 on shadow releases) succeeds significantly more often on members than on the"
+    )
+    assert said.endswith(
+        "Without a control group 1 attack exceeds its baseline: record linkage, 40\u00a0% (95\u00a0% CI "
+        "37\u201343\u00a0%): 60\u00a0% on members, 20\u00a0% on unrelated data."
+    )
+    assert risk_aside(findings).startswith("Membership inference")

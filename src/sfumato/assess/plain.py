@@ -126,7 +126,7 @@ def risk_sentence(findings: Iterable[Finding], verdict: Verdict | None = None) -
     """
     some = tuple(findings)
     ranked = _leading(some)
-    audited = [gain for gain in ranked if gain.finding.name.startswith("shadow-")]
+    audited = [gain for gain in ranked if _is_audited(gain)]
     uncontrolled = [gain for gain in ranked if audited and gain.certain and not gain.controlled and gain not in audited]
     idle = sum(f.family is Family.ATTACK and f.value is None and f.applies and "/" not in f.name for f in some)
     were = "1 attack was" if idle == 1 else f"{idle} attacks were"
@@ -160,10 +160,18 @@ def risk_sentence(findings: Iterable[Finding], verdict: Verdict | None = None) -
 
 
 def _leading(findings: Sequence[Finding]) -> list[Gain]:
-    """Attacks that may lead, significant ones with the largest excess first; a successful known-input attack leads."""
-    ranked = sorted((gain for gain in gains(findings) if not gain.conceded), key=lambda gain: not gain.certain)
+    """Attacks that may lead, significant ones with the largest excess first; a successful known-input attack leads.
+
+    Attacks on shadow releases stand before others.
+    """
+    some = [gain for gain in gains(findings) if not gain.conceded]
+    ranked = sorted(some, key=lambda gain: (not _is_audited(gain), not gain.certain))
     known = [gain for gain in ranked if gain.finding.name == _KNOWN_INPUT and gain.certain]
     return known + [gain for gain in ranked if gain.finding.name != _KNOWN_INPUT]
+
+
+def _is_audited(gain: Gain) -> bool:
+    return gain.finding.name.startswith("shadow-")
 
 
 def gain_sentence(gain: Gain, verdict: Verdict | None = None) -> str:

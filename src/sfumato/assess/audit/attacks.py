@@ -243,7 +243,7 @@ def _numbers() -> Iterator[Number]:
             term="Linkability", what="how often the two halves of a person's columns lead to the same released row"
         )
     )
-    yield Number("shadow-attribute-inference/", scale=SHARE, figure="").means(
+    yield Number("shadow-attribute-inference/", "Attribute inference, shadow releases", SHARE, figure="").means(
         _EXCESS.format(
             term="Attribute inference of {column}",
             what="how often the released row nearest by all other columns has the person's value",
