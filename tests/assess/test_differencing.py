@@ -226,7 +226,7 @@ def test_what_the_difference_does_not_tell_for_certain_is_guessed() -> None:
         ([2.0, 0.0], [3.0, 0.0], False),
         ([2.0, 0.0], [2.0, 1.0], False),  # there is a gap that the claim does not have
         ([2.0, 1.0], [2.0, 0.0], False),
-        ([2.0, 1.0], [3.0, 1.0], True),  # in a gap no number is to be told
+        ([2.0, 1.0], [3.0, 1.0], True),  # a gap has no number
         ([2.0, 0.6], [2.0, 1.0], False),  # a share of a gap is not certain, and the guess has none
     ],
 )

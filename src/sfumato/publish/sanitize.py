@@ -40,7 +40,6 @@ from sfumato.methods.catalogue import (
     all_parameters,
     default_method,
     make_mechanism,
-    method_names,
     parameters_of_method,
 )
 from sfumato.methods.geometry.key import Key, check_key_path, keeping_key
@@ -55,6 +54,7 @@ from sfumato.publish.policy import Policy, words_of
 from sfumato.publish.release import Release, Signing, publish, signer_of
 from sfumato.publish.shadows import FEWEST_PEOPLE, MOST_ROWS, can_be_audited
 from sfumato.publish.suggest import suggesting
+from sfumato.registry import method_names
 from sfumato.tables.cells import is_text
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.frames import Origin, frame_of, restore, to_arrow
