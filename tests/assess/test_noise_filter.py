@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import run_measure
-from sfumato.assess.attacks.noise_filter import NOISE_FILTER, bayes_estimate, spectral_filter
+from sfumato.assess.attacks.noise_filter import _NEAR, NOISE_FILTER, bayes_estimate, spectral_filter
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import Study
 from sfumato.core.distributions.domains import Integers, Reals
@@ -128,6 +129,45 @@ def test_the_spectral_filter_keeps_a_line_and_drops_what_is_noise() -> None:
     assert 0.9 / 40 < rms(spectral_filter(released, np.eye(40)) - line) ** 2 < few
     alone = rng.normal(size=(2000, 40))
     assert rms(spectral_filter(alone, np.eye(40)) - alone.mean(axis=0)) ** 2 < few
+
+
+@pytest.mark.parametrize("guess", [spectral_filter, bayes_estimate])
+def test_no_filter_depends_on_the_units_and_means_of_columns(guess: Callable[[_Matrix, _Matrix], _Matrix]) -> None:
+    rng, units = np.random.default_rng(5), np.array([0.1, 1.0, 30.0])
+    released = 3.0 * rng.normal(size=(2000, 1)) + rng.normal(size=(2000, 3))
+    filtered = guess(released, np.eye(3))
+    assert rms(filtered - released) > 0.5
+    moved = guess(released * units + 50.0, np.diag(units**2))
+    np.testing.assert_allclose(moved, filtered * units + 50.0, rtol=1e-6, atol=1e-9)
+
+
+def test_an_interval_holds_its_error_and_is_narrow() -> None:
+    rng = np.random.default_rng(2)
+    rows = standard(rng.normal(size=(2000, 2)))
+    finding = of(rows, rows + 0.3 * rng.normal(size=rows.shape))[ERROR]
+    assert finding.value is not None
+    assert finding.interval is not None
+    assert finding.value == pytest.approx(0.29, abs=0.02)
+    assert finding.interval[0] < finding.value < finding.interval[1]
+    assert finding.interval[1] - finding.interval[0] < 0.05
+
+
+def test_near_is_a_share_of_the_range_of_a_column() -> None:
+    rng = np.random.default_rng(3)
+    rows = standard(rng.uniform(size=(500, 2)))
+    step = _NEAR * np.ptp(rows, axis=0) * rng.choice([-1.0, 1.0], rows.shape)
+    assert of(rows, rows + 0.5 * step)[NEAR].value == 1.0
+    assert (of(rows, rows + 3.0 * step)[NEAR].value or 0.0) < 0.6
+
+
+def test_cells_that_a_release_lacks_are_no_errors() -> None:
+    rows = np.random.default_rng(4).normal(size=(300, 2))
+    lacking = pa.table({"v0": [None if place % 3 else cell for place, cell in enumerate(rows[:, 0])], "v1": rows[:, 1]})
+    made = study(numbers(rows), lacking, facts=noised(), workings=OwnerDetails(origin=np.arange(300)))
+    findings = found(NOISE_FILTER, made)
+    for name in (ERROR, f"{ERROR}/v0", f"{ERROR}/v1"):
+        assert findings[name].value == pytest.approx(0.0, abs=1e-9)
+    assert (findings[ERROR].attempts, findings[f"{ERROR}/v0"].attempts) == (400, 100)
 
 
 def test_a_copy_leaves_no_error_and_every_cell_near() -> None:
