@@ -743,7 +743,7 @@ CLAIMS = (
     ),
     Sentence(
         "never taken in",
-        r"(?P<n>\d+) records? (was|were) kept out of the stream as a control group, so no released row "
+        r"(?P<n>\d+) records? (was|were) held out of the stream as a control group, so no released row "
         r"depends on (it|them)\.",
         lambda facts, said: the(facts, RowsKept).outside == int(said["n"]) > 0,
     ),

@@ -274,7 +274,7 @@ def test_a_family_is_due_when_as_many_fresh_records_have_come_as_its_highest_lev
     assert (marks.family.tolist(), marks.fresh.tolist(), marks.needed.tolist()) == ([0, 1], [7, 7], [7, 7])
     maintainer.mark_published(marks.family)
     assert maintainer.fresh.tolist() == [0, 0]
-    with pytest.raises(PrivacyRefusal, match="1 of 1 families have too few fresh records"):
+    with pytest.raises(PrivacyRefusal, match="1 of 1 families have too few new records"):
         maintainer.mark_published(np.array([1]))
     for needed in range(7):
         assert not maintainer.publish_marks().due[0]

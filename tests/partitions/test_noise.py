@@ -120,7 +120,7 @@ def test_what_noise_does_not_give_is_refused_before_rows_are_cut(told: dict[str,
     with pytest.raises(error, match=words):
         run(table, sf.AdditiveNoise(), **told)
     if "strata" in told:
-        with pytest.raises(OptionError, match="nothing to keep apart"):
+        with pytest.raises(OptionError, match="makes no groups, so it takes no strata"):
             run(table, sf.AdditiveNoise(pass_categories=True), **told)
 
 

@@ -207,7 +207,7 @@ def test_groups_never_cross_strata() -> None:
     _, workings = made(LaplacePCA(k=7), stratified)
     assert workings.labels is not None
     assert all(len(set(strata[workings.labels == group].tolist())) == 1 for group in range(workings.labels.max() + 1))
-    with pytest.raises(OptionError, match="strata are grouped apart; give k instead"):
+    with pytest.raises(OptionError, match="each stratum has its own groups; give k instead"):
         made(LaplacePCA(groups=3), stratified)
 
 

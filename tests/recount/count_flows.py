@@ -67,17 +67,17 @@ def short_groups(evidence: Evidence, parts: Parts) -> Iterator[str]:
 
 
 def stream_hidden(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Rows kept out are rows of the source; no more are released than came and were taken in."""
+    """Rows held out are rows of the source; no more are released than came and were taken in."""
     came = len(evidence.original)
     outside = int(parts["outside"])
-    yield from beyond("records kept out", outside, 1, came)
+    yield from beyond("records held out", outside, 1, came)
     yield from beyond("released rows", len(evidence.released), 1, came - outside)
     if evidence.certificate["rows_in"] > came - outside:
         yield f"{evidence.certificate['rows_in']} records were taken in of {came}, and {outside} were not"
 
 
 def kept_rows(evidence: Evidence, parts: Parts) -> Iterator[str]:
-    """Rows that lie at the owner's: those of records taken in, at most as many as asked, and of those kept out."""
+    """Rows that lie at the owner's: those of records taken in, at most as many as asked, and of those held out."""
     yield from differs("rows", int(parts["rows"]), int(parts["inside"]) + int(parts["outside"]))
     yield from beyond("rows of records taken in", int(parts["inside"]), 0, 100)
 

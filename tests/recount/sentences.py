@@ -774,7 +774,7 @@ SENTENCES = (
         groups.drawn_rows,
     ),
     counted(
-        "<outside> record{s were| was} kept out of the stream as a control group, so no released row depends on "
+        "<outside> record{s were| was} held out of the stream as a control group, so no released row depends on "
         "{it|them}.",
         "Records for measurement are chosen by a keyed hash of their position in the source, before any of their "
         "values is counted. Only records that are taken in join groups.",

@@ -20,7 +20,7 @@ NAME, WORD = "a canary in the mine", "zebra finch"
 
 
 def marked(rows: int = 400) -> pa.Table:
-    """Make a table with a record that joins a group, one that waits, and one that is kept out."""
+    """Make a table with a record that joins a group, one that waits, and one that is excluded."""
     table = people(rows).to_pydict()
     for row, pay, level, sex in (
         (150, JOINS, 3, "f"),

@@ -255,7 +255,7 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     certificate = publish_stream(state, tmp_path / "out", report=False).certificate
     assert RowsKept(0, before.outside, True) in certificate.facts
     assert any("have been deleted from the data owner's state" in claim.claim for claim in certificate.claims)
-    assert any(f"{before.outside} records were kept out of the stream" in claim.claim for claim in certificate.claims)
+    assert any(f"{before.outside} records were held out of the stream" in claim.claim for claim in certificate.claims)
 
 
 @pytest.mark.parametrize("plain", [b"", b"\0" * 36, b"\0" * 44, b"\xff" * 60])

@@ -174,7 +174,7 @@ def test_items_that_were_declared_make_the_claims_proved_and_others_only_assumed
         assert (fact.width, fact.declared) == ((15, True) if told else (12, False))
     with pytest.raises(TableError, match="11 items that are not among"):
         shop().randomize(items=["i0"], report=False)
-    with pytest.raises(OptionError, match="stands twice"):
+    with pytest.raises(OptionError, match="repeats an item"):
         shop().randomize(items=["i0", "i0"], report=False)
 
 

@@ -47,9 +47,9 @@ def test_what_is_usual_makes_up_at_most_ten_entries_for_each_true_one(
 
 def test_an_operator_that_would_make_up_too_much_is_refused_before_it_is_drawn_unless_allowed() -> None:
     told: dict[str, Any] = {"operator": "flip", "insert": 0.5, "report": False}
-    with pytest.raises(OptionError, match=r"about \d\d,\d+ entries would be made up .* most_entries=\d\d000$"):
+    with pytest.raises(OptionError, match=r"about \d\d,\d+ random entries would be added .* most_entries=\d\d000$"):
         shop(1_000).randomize(**told, most_entries=50_000)
-    with pytest.warns(UserWarning, match="made up"):
+    with pytest.warns(UserWarning, match="nearly all of them random"):
         shop(1_000).randomize(**told, most_entries=100_000)
 
 
@@ -58,7 +58,7 @@ def test_many_made_up_entries_are_warned_of_and_verify_all_the_same(
 ) -> None:
     rng = np.random.default_rng(1)
     lists = [sorted({f"item {place}" for place in rng.integers(0, 3_000, 3)}) for _ in range(2_000)]
-    with pytest.warns(UserWarning, match="times as many entries, nearly all of them made up"):
+    with pytest.warns(UserWarning, match="times as many entries, nearly all of them random"):
         release = sf.transactions(pa.table({"items": lists})).randomize(operator="flip", report=False)
     release.save(tmp_path / "out")
     monkeypatch.setattr(verify_rows, "_FREE", 1 << 10)

@@ -339,8 +339,8 @@ def held_out_notes(study: Study) -> tuple[str, ...]:
     excess = found / len(held) - twins
     if excess > _MANY:
         raise OptionError(
-            f"{found} of {len(held)} held-out rows stand in the original as they are; hold out rows that the release "
-            "was not made from"
+            f"{found} of {len(held)} held-out rows are also in the original; hold out rows that the release was not "
+            "made from"
         )
     if excess > _FEW:
         return (

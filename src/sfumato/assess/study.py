@@ -464,7 +464,7 @@ def study_of(
     """Read both tables, and the rows held out, as measures see them.
 
     The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows
-    that were kept out of the release. Whom rows are about is given by ``persons`` and ``held_persons``, by the
+    that were held out. Whom rows are about is given by ``persons`` and ``held_persons``, by the
     records, or by the person columns of both tables. A ``time_limit`` in seconds chooses how many rows are looked
     at; where a policy is ``judged`` by the findings more people are attacked. ``quasi_identifiers`` are the columns
     that an outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders

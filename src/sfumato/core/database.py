@@ -104,7 +104,9 @@ def locate(place: str | Path) -> Location:
     if not colon or scheme == "sqlite":
         file = rest.removeprefix("/").partition("?")[0] if colon else text
         if file in ("", ":memory:"):
-            raise OptionError("what lies in memory is lost at its end; name a file, as in sqlite:///survey.db")
+            raise OptionError(
+                "a database in memory is lost when the process ends; name a file, as in sqlite:///survey.db"
+            )
         if colon and not rest.startswith("/"):
             raise OptionError(_NO_URL)
         return Location(Path(file))

@@ -220,8 +220,8 @@ def check_parts(strata: str | None, codes: NDArray[np.int64], persons: NDArray[n
     crossing = len(pairs) - len(np.unique(persons))
     if crossing:
         raise OptionError(
-            f"column {strata!r} keeps groups apart and {crossing} times changes within a person, whose rows are to "
-            "stay together; drop --strata or --keep-persons"
+            f"column {strata!r} defines strata, but it changes {crossing} times within a person, whose rows stay "
+            "together; drop --strata or --keep-persons"
         )
 
 

@@ -430,7 +430,7 @@ def _beside(released: pa.Table, job: PreparedRun, workings: OwnerDetails | None)
     if job.public is None:
         return released
     if workings is None or workings.origin is None:
-        raise PrivacyRefusal("public columns have no rows to stand beside; drop or sanitize them")
+        raise PrivacyRefusal("synthetic rows cannot carry public columns; drop or sanitize them")
     passed = job.public.take(pa.array(workings.origin))
     for name in passed.column_names:
         released = released.append_column(name, passed.column(name))

@@ -165,8 +165,8 @@ def make_plan(arrow: pa.Table, mechanism: Mechanism, options: RunOptions | None 
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed and mechanism.traits.synthetic:
         raise PrivacyRefusal(
-            f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows that belong to nobody: "
-            "beside them it would be wrong or identify people; drop it or sanitize it"
+            f"column {passed[0]!r} is public, but {mechanism.method!r} makes synthetic rows: values of "
+            "real people beside them would be wrong or identify someone; drop it or sanitize it"
         )
     return Plan(mechanism, schema, options, Randomness(options.seed), found)
 
@@ -355,8 +355,8 @@ def _share(
         )
     if shared.fact is not None and plan.options.strata in shared.fact.dropped:
         raise LevelError(
-            f"column {plan.options.strata!r} keeps groups apart, and no stratum has as many persons as the highest "
-            f"privacy level, {shared.fact.k}; pool small strata, or lower the level"
+            f"no stratum of column {plan.options.strata!r} has as many persons as the highest privacy level, "
+            f"{shared.fact.k}; pool small strata, or lower the level"
         )
     if shared.fact is not None and shared.fact.dropped:
         names = shared.fact.dropped
@@ -410,11 +410,11 @@ def _strata(arrow: pa.Table, schema: Schema, strata: str | None) -> NDArray[np.i
         return np.zeros(arrow.num_rows, dtype=np.int64)
     field = schema[strata]
     if field not in schema.encoded:
-        raise OptionError(f"column {strata!r} is {field.role.value}, so it cannot keep groups apart; choose another")
+        raise OptionError(f"column {strata!r} is {field.role.value}, so it cannot define strata; choose another")
     array = plain(arrow.column(strata))
     absent = int(absent_cells(array, field.missing).sum())
     if absent:
-        raise SchemaError(f"column {strata!r} has {absent} missing cells, so it cannot keep groups apart; fill them in")
+        raise SchemaError(f"column {strata!r} has {absent} missing cells, so it cannot define strata; fill them in")
     return np.asarray(pc.dictionary_encode(array).indices.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
@@ -424,7 +424,7 @@ def _hold_out(
     randomness: Randomness,
     persons: NDArray[np.int64] | None,
 ) -> tuple[NDArray[np.int64], pa.Table | None]:
-    """Rows to sanitize and the table that was kept out; all rows of a person are on one side."""
+    """Rows to sanitize and the table that was held out; all rows of a person are on one side."""
     rows = np.arange(arrow.num_rows)
     if holdout is None:
         return rows, None

@@ -441,7 +441,7 @@ def _with_person(arrow: pa.Table, schema: Schema) -> tuple[pa.Table, int]:
 
 
 def _hold_out(arrow: pa.Table, plan: Plan) -> tuple[pa.Table, pa.Table | None]:
-    """Rows to measure and rows kept out: each person is kept out by a coin of their own, which decides on no other."""
+    """Rows to measure and rows held out: each person is held out by a coin of their own, which decides on no other."""
     holdout = plan.options.holdout
     if holdout is None:
         return arrow, None
@@ -561,7 +561,7 @@ def _facts(schema: Schema, plan: Plan) -> tuple[Fact, ...]:
 
 
 def _notes(misfits: dict[str, int], nobody: int) -> tuple[str, ...]:
-    """How many cells lay outside their domains, and rows that belong to nobody, for the owner alone."""
+    """How many cells lay outside their domains, and rows without a person, for the owner alone."""
     notes = []
     if misfits:
         cells, columns = sum(misfits.values()), len(misfits)

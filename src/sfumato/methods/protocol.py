@@ -202,4 +202,4 @@ def refuse_levels(records: Records, what: str) -> None:
 def refuse_strata(records: Records, what: str) -> None:
     """Refuse strata for a method that makes no groups."""
     if records.strata.any():
-        raise OptionError(f"{what} makes no groups, so there is nothing to keep apart; leave strata out")
+        raise OptionError(f"{what} makes no groups, so it takes no strata; drop them")

@@ -165,8 +165,8 @@ class Inbox:
     def step_expired(self) -> PartyError:
         """Error of a step that has taken too long."""
         return PartyError(
-            f"{self.blocking_parties()} gave signs of life and did nothing else for {self.step:g} seconds; {_RESTART}, "
-            "with a longer 'step' if this was honest work"
+            f"{self.blocking_parties()} is connected but did not advance for {self.step:g} seconds; {_RESTART}, "
+            "with a longer 'step' if it was still computing"
         )
 
     def end(self, sender: int) -> None:

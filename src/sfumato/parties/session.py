@@ -309,8 +309,8 @@ class Session:
                 if view[place : place + size] != own[place : place + size] or len(view) != len(own):
                     who, other = self.names[sender], self.names[rank]
                     raise PartyError(
-                        f"party {who!r} sent other values to {other!r} than to this party, or {other!r} says so "
-                        "wrongly; nothing is released, do not go on with them"
+                        f"party {who!r} sent other values to {other!r} than to this party, or {other!r} reports them "
+                        "wrongly; nothing is released, do not repeat the run with them"
                     )
 
     def _hear(self, sender: int, entry: int, payload: bytes) -> None:
@@ -329,7 +329,8 @@ class Session:
         for rank, (promise, part) in enumerate(zip(promises, parts, strict=True)):
             if not hmac.compare_digest(promise, hashlib.sha256(part).digest()):
                 raise PartyError(
-                    f"party {self.names[rank]!r} changed its toss after promising it; do not go on with it"
+                    f"party {self.names[rank]!r} sent a random value that differs from its commitment; do not repeat "
+                    "the run with it"
                 )
         key = hashlib.sha256(b"sfumato toss" + b"".join(parts)).digest()
         return np.random.Generator(ChaCha(key=int.from_bytes(key, "little"), rounds=20))

@@ -182,7 +182,7 @@ class SpuEngine:
                 )
         except worker.FrameError as error:
             self._end()
-            raise PartyError(f"this party's engine answered with no frame: {error}") from None
+            raise PartyError(f"this party's engine sent an invalid answer: {error}") from None
         except BaseException:
             self._end()
             raise

@@ -94,7 +94,7 @@ def check_evaluation_folder(folder: str | Path, *, overwrite: bool = False, inpu
     leaving = next((parent for parent in path.parents if (parent / "certificate.json").is_file()), None)
     if leaving is not None:
         raise OptionError(
-            f"the folder {str(leaving)!r} is a release, and the owner's report must not leave with it; choose another"
+            f"the folder {str(leaving)!r} is a release, which must not contain the owner's report; choose another"
         )
 
 
@@ -344,8 +344,8 @@ def _notes_of_columns(original: pa.Table, released: pa.Table, schema: Schema) ->
     if left:
         named = _listed([repr(name) for name in left])
         yield PrivacyLeakWarning(
-            f"{len(left)} columns taken for identifiers stand in the released table ({named}); they were not measured "
-            "and should not be released"
+            f"{len(left)} columns that look like identifiers are in the released table ({named}); they were not "
+            "measured and should not be released"
         )
     if roles[Role.PUBLIC]:
         yield UserWarning(f"{len(roles[Role.PUBLIC])} public columns were not measured, nor what they give away")

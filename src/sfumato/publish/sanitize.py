@@ -240,7 +240,7 @@ def sanitize(
         Texts or numbers that mean a missing cell in every column, besides the usual marks, those that the schema lists
         and those that are found.
     holdout : float or table, optional
-        Share of rows to keep out of the release, or rows that were kept out, for measuring.
+        Share of rows to hold out, or rows that were held out, as a control group.
     seed : int, optional
         Makes a dry run: reproducible and marked as not for release.
     no_rules : bool

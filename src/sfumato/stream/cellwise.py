@@ -299,7 +299,7 @@ _TOTALS, _FAMILIES, _PUBLISHED = "totals.json", "families.json", "published"
 
 @dataclass(frozen=True)
 class KeptOut:
-    """Rows of a batch, and those of them that were kept out, by column; which dropped columns had no value."""
+    """Rows of a batch, and those of them that were excluded, by column; which dropped columns had no value."""
 
     rows: int
     out: int

@@ -356,7 +356,7 @@ def create_state(
     more : iterable of StateEntry
         What is counted and stored of them.
     quarantined : int
-        Records that were kept out.
+        Records that were excluded.
     empty : tuple of str
         Columns that are dropped and have no value in any of the first records.
     """

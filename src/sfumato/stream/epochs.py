@@ -445,7 +445,7 @@ def _facts(
 
 
 def _strata_facts(strata: str | None, schema: Schema, table: pa.Table) -> tuple[Stratified, ...]:
-    """State which column keeps groups apart, with the number of its values among the rows drawn so far."""
+    """State which column defines strata, with the number of its values among the rows drawn so far."""
     if strata is None:
         return ()
     values = int(pc.count_distinct(plain(table.column(strata)), mode="only_valid").as_py())

@@ -171,7 +171,7 @@ class RowsKept(Fact):
         if self.outside:
             records, them = counted(self.outside, "record was", "records were"), "it" if self.outside == 1 else "them"
             yield Claim(
-                f"{records} kept out of the stream as a control group, so no released row depends on {them}.",
+                f"{records} held out of the stream as a control group, so no released row depends on {them}.",
                 "proved",
                 "Records for measurement are chosen by a keyed hash of their position in the source, before any of "
                 "their values is counted. Only records that are taken in join groups.",

@@ -160,7 +160,7 @@ def from_hex(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise StateError("the settings of the state do not tell its key; restore a complete copy of it") from None
+        raise StateError("the settings of the state lack its key; restore a complete copy of it") from None
 
 
 def _who_is_left(
@@ -307,7 +307,7 @@ def _in_memory(place: int, body: bytes) -> PendingRecord:
             return PendingRecord(place, batch, row, step)
     except Unparsable:
         pass
-    raise StateError("a waiting record in the state tells no batch and row; restore a complete copy of it")
+    raise StateError("a waiting record in the state lacks its batch or row; restore a complete copy of it")
 
 
 def open_vault(settings: StreamSettings, pending_key: str | Path | None) -> Vault | None:

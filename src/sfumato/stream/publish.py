@@ -273,7 +273,7 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
 
 
 USUAL_CELLS = 16
-"""Cells that a cluster keeps groups apart in, unless told otherwise."""
+"""Partitions of a cluster that groups never cross, by default."""
 
 _BATCH, _CARRIED, _MARK = "batch-", "carried", "stream.mark"
 

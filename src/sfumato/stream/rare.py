@@ -52,7 +52,7 @@ LISTED = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
 def check_strata(schema: Schema, strata: str | None) -> None:
-    """Refuse a column of strata without categories: what keeps groups apart must be known before it arrives."""
+    """Refuse a column of strata without categories: what defines strata must be known before it arrives."""
     if strata is None:
         return
     field = schema[strata]

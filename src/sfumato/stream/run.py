@@ -416,13 +416,13 @@ def _refuse_public(schema: Schema) -> None:
     passed = [field.name for field in schema if field.role is Role.PUBLIC]
     if passed:
         raise PrivacyRefusal(
-            f"column {passed[0]!r} is public, but a stream makes synthetic rows that belong to nobody: beside them it "
-            "would be wrong or identify people; drop it or sanitize it"
+            f"column {passed[0]!r} is public, but a stream makes synthetic rows: values of real people beside them "
+            "would be wrong or identify someone; drop it or sanitize it"
         )
 
 
 def _decimals(schema: Schema) -> dict[str, int]:
-    """Count the decimals that numbers of the first records have; more may come and are not kept out."""
+    """Count the decimals that numbers of the first records have; rows with more decimals are not excluded."""
     return {
         field.name: decimals_of_step(float(field.domain.step))
         for field in schema
@@ -462,7 +462,7 @@ class Stream:
         measure_key: str | Path | None = None,
         person_key: str | Path | None = None,
     ) -> IngestSummary:
-        """How many rows of a frame were taken in, wait, or were kept out; known rows are not counted again.
+        """How many rows of a frame were taken in, wait, or were excluded; known rows are not counted again.
 
         Parameters
         ----------

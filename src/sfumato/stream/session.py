@@ -316,7 +316,7 @@ class StreamSession:
         return screen(table, self.codec, self.settings.level, self.settings.strata)
 
     def _of_persons(self, screened: ScreenedRows, table: pa.Table) -> ScreenedRows:
-        """Those of the rows that are not more of a person than are taken in; the others count as kept out."""
+        """Those of the rows that are not more of a person than are taken in; the others count as excluded."""
         if self.persons.column is None:
             return screened
         missing = self.codec.schema[self.persons.column].missing
@@ -381,13 +381,13 @@ class StreamSession:
         Raises
         ------
         OptionError
-            If it has published or keeps what a cluster cannot go on with.
+            If it has published or keeps what a cluster cannot use.
         """
         self._check_whole()
         if self._progress.epoch or self._pending.count:
             raise OptionError(
-                "a stream goes on on a cluster before anything of it is published, and while no record waits; begin it "
-                "anew"
+                "a stream can move to a cluster only before its first publication and while no record waits; start a "
+                "new stream"
             )
         if self.kept.asked:
             raise OptionError("a cluster keeps no rows for measuring; begin the stream without --measure-rows")

@@ -198,7 +198,7 @@ class StreamSettings:
 class Progress:
     """How far a stream has come.
 
-    ``rows`` counts all rows that were given, ``quarantined`` those of them that were kept out; ``late`` says that
+    ``rows`` counts all rows that were given, ``quarantined`` those of them that were excluded; ``late`` says that
     records joined while others, which wait, were not at hand; ``delivered`` that the last epoch's folder was written.
     ``empty`` are columns that are dropped and have had no value in any row.
     """

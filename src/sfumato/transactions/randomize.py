@@ -101,13 +101,13 @@ class TransactionRandomization:
         if rules:
             raise OptionError("randomizing hides no rules; leave them out")
         law, sizes, entries = self.law(table.transactions), table.transactions.sizes, len(table.transactions.items)
-        made_up = (len(sizes) * law.width - entries) * (law.insert or 0.0)
-        if entries + made_up > self.most_entries:
+        inserted = (len(sizes) * law.width - entries) * (law.insert or 0.0)
+        if entries + inserted > self.most_entries:
             raise OptionError(
-                f"about {made_up:,.0f} entries would be made up beside {entries:,} true ones, for any of {law.width:,} "
-                f"items may come in; leave --operator and --insert to what is usual, take --insert "
+                f"about {inserted:,.0f} random entries would be added to {entries:,} true ones, since any of "
+                f"{law.width:,} items may be inserted; drop --operator and --insert, use --insert "
                 f"{default_insert(table.transactions):g}, or allow it with --most-entries "
-                f"{_rounded_up(entries + made_up)}"
+                f"{_rounded_up(entries + inserted)}"
             )
         drawn = law.randomize(table.transactions, rng)
         longest = int(sizes.max(initial=0)) if law.by_size else 0

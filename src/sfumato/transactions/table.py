@@ -115,7 +115,7 @@ class TransactionTable:
         """The same transactions over another list of items."""
         labels = _check_labels([name.strip() for name in names])
         if len(set(labels)) < len(labels) or not all(labels):
-            raise OptionError("an item stands twice among those that there are, or has no name; list each once")
+            raise OptionError("the list of items repeats an item or has an empty name; list each once")
         places = {label: place for place, label in enumerate(labels)}
         codes = np.array([places.get(label, -1) for label in self.labels], dtype=np.int64)
         strange = int((codes[np.flatnonzero(self.transactions.counts)] < 0).sum())

@@ -356,8 +356,8 @@ def run_transactions(table: TransactionTable, plan: TransactionPlan) -> Outcome:
     grown = len(done.table.transactions.items) / max(1, len(inside.transactions.items))
     if grown > _MUCH:
         warnings.warn(
-            f"the released transactions hold {grown:.0f} times as many entries, nearly all of them made up; if "
-            "there are this many items, leave --operator and --insert to what is usual, or take a smaller --insert",
+            f"the released transactions hold {grown:.0f} times as many entries, nearly all of them random; drop "
+            "--operator and --insert, or use a smaller --insert",
             stacklevel=3,
         )
     order = plan.randomness.generator("shuffle").permutation(len(members))

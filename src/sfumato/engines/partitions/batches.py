@@ -147,7 +147,7 @@ def transform_file(
     if shuffle not in ("batches", "none"):
         raise OptionError(f"there is no shuffle {shuffle!r}; choose 'batches' or 'none'")
     if batch_rows is not None and batch_rows < 1:
-        raise OptionError(f"a batch of {batch_rows} rows is none; use at least 1, or leave it out")
+        raise OptionError(f"a batch cannot have {batch_rows} rows; use at least 1, or drop --batch-rows")
     origin = open_people(source, encoding=encoding)
     place, form = check_target(target, origin.path, overwrite=overwrite), form_of(Path(target))
     if form.format is FileFormat.CSV:

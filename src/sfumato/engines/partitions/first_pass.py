@@ -124,7 +124,7 @@ class RowHash:
         return np.asarray(numbers[coded.indices.to_numpy(zero_copy_only=False)])
 
     def held_out(self, block: RowBlock) -> NDArray[np.bool_]:
-        """Which rows are kept out of the release; all rows of a person are on one side."""
+        """Which rows are held out; all rows of a person are on one side."""
         if self.share is None:
             return np.zeros(len(block), dtype=np.bool_)
         persons = self.of_persons(block.table)

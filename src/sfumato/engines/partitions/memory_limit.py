@@ -378,25 +378,23 @@ def run_key(path: str | Path | None, folder: Path) -> bytes:
         return secrets.token_bytes(32)
     place = Path(path)
     if folder.absolute() in place.absolute().parents or folder.resolve() in place.resolve().parents:
-        raise OptionError("the key to resume with lies in the output folder, part of which leaves; keep it elsewhere")
+        raise OptionError("the resume key is in the output folder, part of which is released; keep it elsewhere")
     if os.path.lexists(place):
-        text = read_bytes(
-            place, "key to resume with", "name the file that the stopped run wrote", most=200, linked=False
-        )
+        text = read_bytes(place, "resume key", "name the file that the stopped run wrote", most=200, linked=False)
         if place.stat().st_mode & 0o077:
-            raise OptionError("the key to resume with may be read by others; close it to them (chmod 600)")
+            raise OptionError("other users can read the resume key; restrict it with chmod 600")
         try:
             key = bytes.fromhex(text.decode("ascii").strip())
         except ValueError:
             key = b""
         if len(key) != 32:
-            raise OptionError("the key to resume with is none; name the file that the stopped run wrote, or a new one")
+            raise OptionError("the resume key is not valid; name the file that the stopped run wrote, or a new one")
         return key
     key = secrets.token_bytes(32)
     try:
         handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise OptionError(f"the key to resume with cannot be written ({reason(error)}); choose another place") from None
+        raise OptionError(f"the resume key cannot be written ({reason(error)}); choose another place") from None
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write(key.hex() + "\n")
         file.flush()

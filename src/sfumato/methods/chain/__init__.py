@@ -73,7 +73,7 @@ class Chain:
         if self.order is not None:
             order = tuple(self.order)
             if len(set(order)) < len(order):
-                raise OptionError("a column stands twice in the order; name each once")
+                raise OptionError("the order names a column twice; name each once")
             object.__setattr__(self, "order", order or None)
 
     @property

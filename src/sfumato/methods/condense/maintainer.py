@@ -158,8 +158,8 @@ class PublishMarks:
 def refusal_of(limit: int, records: int) -> PrivacyRefusal:
     """Say that the pool cannot hold the records of a batch that would have to wait."""
     return PrivacyRefusal(
-        f"more than {limit} records would wait for a group as large as their privacy level asks, which is all that the "
-        f"pool holds; none of these {records} was taken in; lower the highest levels, or start anew from more "
+        f"more than {limit} records would wait for a group as large as their level, above the limit of the pool; "
+        f"none of these {records} was taken in; lower the highest levels, or start anew from more "
         "records or with a higher limit of the pool"
     )
 
@@ -379,7 +379,7 @@ class Maintainer:
         early = int((~np.isin(asked, marks.family[marks.due])).sum())
         if early:
             raise PrivacyRefusal(
-                f"{early} of {len(asked)} families have too few fresh records for their new state to leave; publish "
+                f"{early} of {len(asked)} families have too few new records to publish their new state; publish "
                 "those that are due and repeat the earlier rows of the others"
             )
         g, store = self._g, self._store

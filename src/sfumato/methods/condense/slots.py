@@ -149,10 +149,10 @@ def as_batch(values: Floats, levels: Ints, d: int, k: int) -> tuple[Floats, Ints
 
 
 def as_strata(strata: Ints | None, records: int, *, stratified: bool) -> Ints:
-    """Strata in the form that the steps take, all 0 if groups are not kept apart."""
+    """Strata in the form that the steps take, all 0 if groups are not stratified."""
     if not stratified:
         if strata is not None:
-            raise OptionError("strata were given to groups that are not kept apart; begin with stratified=True")
+            raise OptionError("strata were given to groups that are not stratified; begin with stratified=True")
         return fixed(np.zeros(records, dtype=np.int64), np.int64)
     codes = np.empty(0, dtype=np.int64) if strata is None else np.asarray(strata)
     if codes.shape != (records,) or codes.dtype.kind not in "iu" or (codes < 0).any():

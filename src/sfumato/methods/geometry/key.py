@@ -397,7 +397,7 @@ def check_key_path(path: str | Path, *, apart_from: str | Path | None = None) ->
     if apart_from is not None:
         folder, real = Path(apart_from).resolve(), place.resolve()
         if folder == real or folder in real.parents:
-            raise PrivacyRefusal("the key would lie in the output folder, part of which leaves; keep it elsewhere")
+            raise PrivacyRefusal("the key would be in the output folder, part of which is released; keep it elsewhere")
     if place.exists() or place.is_symlink():
         raise OptionError(f"there is a file {str(path)!r} already and a key that is overwritten is lost; name another")
     return place

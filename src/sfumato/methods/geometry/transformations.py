@@ -501,7 +501,7 @@ def _refuse_levels_and_groups(records: Records, method: str) -> None:
             f"{asked} records have a privacy level and {method!r} gives none; leave the levels out, or condense"
         )
     if records.strata.any():
-        raise OptionError(f"{method!r} makes no groups, so there are none to keep apart; leave the strata out")
+        raise OptionError(f"{method!r} makes no groups, so it takes no strata; drop them")
 
 
 def _state_unchanged(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ...]:

@@ -266,7 +266,7 @@ def levels_to_reach(mechanism: LaplacePCA, records: Records) -> Ints:
     if mechanism.groups is None:
         return np.maximum(records.levels, mechanism.k or USUAL_K).astype(np.int64)
     if records.strata.any():
-        raise OptionError("groups counts those of the whole table, and strata are grouped apart; give k instead")
+        raise OptionError("groups is a number for the whole table, but each stratum has its own groups; give k instead")
     share, highest = len(records) // mechanism.groups, int(records.levels.max(initial=2))
     if share < max(2, highest):
         raise LevelError(

@@ -203,7 +203,7 @@ def _check_start(protocol: str, rank: int, addresses: Sequence[str], timeout: fl
     if len(addresses) != _PARTIES[protocol] or not 0 <= rank < len(addresses):
         raise EngineRefusal(f"{protocol} is computed by exactly {_PARTIES[protocol]} parties")
     if any(not isinstance(address, str) or not address.startswith("127.0.0.1:") for address in addresses):
-        raise EngineRefusal("the engine talks on 127.0.0.1 alone; give it the near ends of a tunnel")
+        raise EngineRefusal("the engine listens on 127.0.0.1 only; give it the local ends of a tunnel")
     if not isinstance(timeout, int | float) or not 0 < timeout <= 86_400:
         raise EngineRefusal("the timeout must be above 0 and at most a day, in seconds")
 
@@ -249,7 +249,7 @@ def _part(data: bytes) -> list[bytes]:
     while place < len(data):
         length = struct.unpack_from("<Q", data, place)[0] if len(data) - place >= 8 else len(data)
         if length > len(data) - place - 8:
-            raise EngineRefusal("another party sent something else than its share; start all parties again")
+            raise EngineRefusal("what another party sent is not its share; start all parties again")
         parts.append(data[place + 8 : place + 8 + length])
         place += 8 + length
     return parts
@@ -258,7 +258,7 @@ def _part(data: bytes) -> list[bytes]:
 def _words(data: bytes, shape: Shape) -> Words:
     """Words that another party sent, as many as the shape has."""
     if len(data) != 8 * int(np.prod(shape, dtype=np.int64)):
-        raise EngineRefusal("another party sent something else than its share; start all parties again")
+        raise EngineRefusal("what another party sent is not its share; start all parties again")
     return np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(shape)
 
 

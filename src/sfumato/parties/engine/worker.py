@@ -51,7 +51,7 @@ def main() -> int:
     while True:
         frame = frames.get()
         if isinstance(frame, FrameError):
-            _write(out, {"error": f"what came through the pipe is no frame: {frame}"}, [])
+            _write(out, {"error": f"the pipe carried an invalid frame: {frame}"}, [])
             return 1
         header, arrays = frame
         command, results = header.get("do"), []
@@ -64,7 +64,7 @@ def main() -> int:
             elif command == "run" and party is not None:
                 results = _run(party, header, arrays)
             elif command != "stop":
-                raise EngineRefusal("the engine knows load, start, run and stop, in this order")
+                raise EngineRefusal("the engine takes the commands load, start, run and stop, in this order")
             answer: dict[str, Any] = {"cpu": time.process_time(), "sent": max(0, _written() - own)}
         except EngineRefusal as refusal:
             answer, results = {"error": str(refusal)}, []
@@ -89,7 +89,7 @@ def _run(party: Party, header: dict[str, Any], arrays: list[Words]) -> list[Word
 def _field(header: dict[str, Any], name: str, kind: type) -> Any:
     value = header.get(name)
     if type(value) is not kind:
-        raise EngineRefusal(f"the command does not tell its {name}")
+        raise EngineRefusal(f"the command has no valid entry {name}")
     return value
 
 
@@ -169,13 +169,13 @@ def unpack(read: Callable[[int], bytes | bytearray]) -> tuple[dict[str, Any], li
     """
     (length,) = struct.unpack("<I", read(4))
     if not 0 < length <= _HEADER:
-        raise FrameError(f"a header of {length} bytes cannot be")
+        raise FrameError(f"a header cannot have {length} bytes")
     try:
         header = json.loads(bytes(read(length)).decode())
     except (ValueError, RecursionError):  # not UTF-8, not JSON, or a number of thousands of digits
         raise FrameError("the header is not JSON") from None
     if not isinstance(header, dict) or not isinstance(header.get("shapes"), list):
-        raise FrameError("the header does not tell the shapes of its arrays")
+        raise FrameError("the header does not list the shapes of its arrays")
     shapes = header.pop("shapes")
     _check_shapes(shapes)
     return header, [_read_array(read, tuple(shape)) for shape in shapes]
@@ -194,11 +194,11 @@ def _check_shapes(shapes: Sequence[Any]) -> None:
         raise FrameError(f"{len(shapes)} arrays are too many for a frame")
     for shape in shapes:
         if not isinstance(shape, list | tuple) or len(shape) > _DIMENSIONS:
-            raise FrameError("an array has no shape that a frame can carry")
+            raise FrameError("the shape of an array is not valid")
         size = 1
         for side in shape:
             if type(side) is not int or not 0 <= side <= _CELLS:
-                raise FrameError("an array has no shape that a frame can carry")
+                raise FrameError("the shape of an array is not valid")
             size *= side
         cells += size
     if cells > _CELLS:
