@@ -130,6 +130,40 @@ def test_a_copy_singles_out_with_every_predicate_and_held_out_people_are_spared(
         assert finding.control < 0.3
 
 
+@pytest.mark.parametrize(("rows", "share"), [(100, 0.25), (400, 0.5)])
+def test_held_out_people_are_singled_out_only_where_no_original_is_left_who_fits(rows: int, share: float) -> None:
+    """Of 400 people a seat is taken by each of 100 guests, or by 200 of 400: both have a value with the same chance."""
+    people = pa.table({"a": np.random.default_rng(1).permutation(np.arange(400.0) ** 1.5)})
+    finding = found(people, people, holdout=people.slice(0, rows))["singling-out-univariate"]
+    assert finding.value == 1.0
+    assert finding.control is not None
+    assert finding.control_interval is not None
+    assert finding.control == pytest.approx(share, abs=0.15)
+    low, high = finding.control_interval
+    assert share / 2 < low < finding.control < high < 2 * share
+
+
+def test_conjunctions_are_away_from_the_median_and_guesses_keep_whole_numbers_whole() -> None:
+    rng = _rng(4)
+    cells = np.array([rng.normal(size=300), rng.integers(0, 40, 300), rng.integers(0, 5, 300)])
+    cells[0, ::7] = np.nan
+    rows, ordered = SortedRows.of_matrix(cells), np.array([True, True, False])
+    predicates = conjunctions(rows, ordered, 200, rng)
+    guesses = guesses_like(predicates, rows, ordered, rng)
+    seen = set()
+    for column in range(3):
+        here = predicates.columns == column
+        ways, values = predicates.ways[here], predicates.values[here]
+        seen |= {(column, way) for way in ways.tolist()}
+        if column < 2:
+            median = np.nanmedian(cells[column])
+            assert (values[ways == AT_LEAST] >= median).all()
+            assert (values[ways == AT_MOST] < median).all()
+        numbers = guesses.values[here & (predicates.ways != MISSING)]
+        assert (numbers == np.rint(numbers)).all() == (column > 0)
+    assert seen == {(0, AT_LEAST), (0, AT_MOST), (0, MISSING), (1, AT_LEAST), (1, AT_MOST), (2, EQUAL)}
+
+
 @pytest.mark.parametrize("rows", [100, *at_length(400)])
 def test_an_independent_redraw_singles_out_no_more_than_held_out_people(rows: int) -> None:
     differences: dict[str, list[float]] = {name: [] for name in NAMES}
