@@ -180,10 +180,10 @@ def test_a_file_may_have_exactly_as_many_bytes_as_it_may(tmp_path: Path) -> None
     path = tmp_path / "file"
     path.write_bytes(b"x" * 2048)
     assert read_bytes(path, "thing", "do this", most=2048) == b"x" * 2048
-    with pytest.raises(OptionError, match="is larger than 1 KiB, so it is none; do this"):
+    with pytest.raises(OptionError, match="is larger than 1 KiB, the limit; do this"):
         read_bytes(path, "thing", "do this", most=2047)
     path.write_bytes(b"x" * ((1 << 20) + 1))
-    with pytest.raises(OptionError, match="is larger than 1 MiB, so it is none; do this"):
+    with pytest.raises(OptionError, match="is larger than 1 MiB, the limit; do this"):
         read_text(path, "thing", "do this", most=1 << 20)
 
 

@@ -158,7 +158,7 @@ def test_a_table_that_is_no_publication_of_a_stream_is_not_attacked() -> None:
             assert "not one of several publications" in str(finding.reason)
     study = dataclasses.replace(case("copy"), facts=(EpochPublished(1, 1, 0, 9, 9), EpochPublished(2, 1, 0, 9, 9)))
     for finding in run_measure(DIFFERENCING, study):
-        assert "not at hand" in str(finding.reason)
+        assert "not available" in str(finding.reason)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.lists(st.integers(0, 3), max_size=8))

@@ -212,7 +212,7 @@ def _epochs_compared(
     epochs: int, before: pa.Table | None, after: pa.Table | None, codec: Codec | None, rng: np.random.Generator
 ) -> Iterator[Stated]:
     if before is None or after is None or codec is None or not before.num_rows or not after.num_rows:
-        lacking = NotRun("this is the first epoch" if epochs == 1 else "the rows of the last epoch are not at hand")
+        lacking = NotRun("this is the first epoch" if epochs == 1 else "the rows of the last epoch are not available")
         yield from ((name, lacking) for name in EPOCHS.names[1:])
         return
     pairs = read_pairs(before, after, codec)

@@ -121,7 +121,7 @@ def read_bytes(path: str | Path, what: str, do: str, *, most: int = MOST_BYTES, 
         raise OptionError(f"the {what} {shown(path)} cannot be read ({reason.lower()}); {do}") from None
     if len(data) > most:
         size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
-        raise OptionError(f"the {what} {shown(path)} is larger than {size}, so it is none; {do}")
+        raise OptionError(f"the {what} {shown(path)} is larger than {size}, the limit; {do}")
     return data
 
 

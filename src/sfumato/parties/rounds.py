@@ -92,7 +92,7 @@ def _not_opened(facts: Sequence[Fact]) -> str | None:
 def _run_rounds(study: Study) -> Iterator[Stated]:
     seen = study.workings
     if not isinstance(seen, SeenRounds) or seen.counts is None or seen.own is None:
-        raise NotRun("what this owner saw of the rounds is not at hand")
+        raise NotRun("what this owner saw in the rounds was not recorded")
     others = int(seen.counts[0].sum()) - len(seen.own)
     if not others:
         raise NotRun("no other owner has rows")

@@ -30,7 +30,7 @@ __all__ = [
 
 EXACT = 1e-3
 """Standard deviations within which a number counts as recovered: a mean of several records is no record."""
-_NOT_AT_HAND = "the earlier publications, or who came between them, are not at hand"
+_NOT_AT_HAND = "the earlier publications, or the records that arrived between them, are not available"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -140,7 +140,7 @@ def log_factor(b: float, components: int = 1) -> float:
     if isinstance(b, bool) or not math.isfinite(b) or b <= 0:
         raise OptionError("b, the scale of the noise in ranges, must be a number above 0; the default is 0.2")
     if isinstance(components, bool) or components < 1:
-        raise OptionError("a bound speaks of at least one component")
+        raise OptionError("a bound needs at least one component")
     return components / b
 
 
@@ -185,7 +185,7 @@ def solve_b(rho1: float, rho2: float, components: int = 1) -> float:
     (0.1998, 1.598)
     """
     if isinstance(components, bool) or components < 1:
-        raise OptionError("a bound speaks of at least one component")
+        raise OptionError("a bound needs at least one component")
     return components / _gap(rho1, rho2) * (1.0 + _SLACK)
 
 

@@ -357,8 +357,8 @@ def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
     for field in schema.encoded:
         if field.kind in _LISTED and pc.count_distinct(plain(table.column(field.name))).as_py() > MOST_VALUES:
             raise OptionError(
-                f"column {field.name!r} has more than {MOST_VALUES} different values, which are not counted in a file "
-                "that goes through in cells; drop it as an identifier, or write wider values"
+                f"column {field.name!r} has more than {MOST_VALUES} different values, too many for a table that is "
+                "sanitized in partitions; drop it as an identifier, or use wider values"
             )
 
 

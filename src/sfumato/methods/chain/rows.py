@@ -118,8 +118,8 @@ def draw_head(
     while got < wanted.rows:
         if tried > _MOST_TRIES * max(wanted.rows, _FEWEST):
             raise OptionError(
-                f"of {tried} rows that were drawn {got} fulfil the rule of --where; ask for fewer rows, or for a rule "
-                "that more people fulfil"
+                f"of {tried} rows that were drawn {got} satisfy --where; draw fewer rows, or use a rule that more "
+                "people satisfy"
             )
         batch = begin_rows(strata, max(_FEWEST, 2 * (wanted.rows - got)), shape[0], rng)
         for step in steps:
