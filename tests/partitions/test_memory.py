@@ -96,6 +96,8 @@ def test_python_refuses_too_little_too(tmp_path: Path) -> None:
             new_key=tmp_path / "key",
             memory="400M",
         )
+    with pytest.raises(OptionError, match=r"too little for this run.*, or 4\d0M with report=False"):
+        sf.sanitize(pa.table({"x": np.arange(400.0) ** 1.5, "y": np.arange(400) % 7}), memory="400M")
     assert not (tmp_path / "out").exists()
 
 

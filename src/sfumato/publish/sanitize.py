@@ -417,6 +417,7 @@ def _in_memory(
         compile_ahead()
     if options.memory is not None:
         source = TableSource(Path("table"), FileForm(FileFormat.ARROW), arrow.schema, arrow.num_rows, table=arrow)
+        _check_memory(run, source)
         settings = _settings(run, Randomness(options.seed).repeatable(), arrow.num_columns)
         outcome, suggest = run_partitioned(FileRows(source, Spill()), chosen, options, settings), None
     else:
@@ -472,8 +473,7 @@ def _in_parts(run: SanitizeRun, chosen: Mechanism, file: TableSource | ClusterFi
     if publishing.spreadsheet_safe and form.format is not FileFormat.CSV:
         raise OptionError("apostrophes before formulas are for CSV; drop --spreadsheet-safe, or write CSV")
     if options.memory is not None and isinstance(file, TableSource):
-        least, less = (least_bytes(file, report=each) for each in (publishing.report, False))
-        check_memory(parse_size(options.memory), least, less)
+        _check_memory(run, file)
         if publishing.report:
             compile_apart()
     native = file.form.format is FileFormat.CSV and form.format is not FileFormat.CSV
@@ -489,6 +489,13 @@ def _in_parts(run: SanitizeRun, chosen: Mechanism, file: TableSource | ClusterFi
         if options.resume_key is not None:
             mark = run_mark(file, chosen, options, settings.most_rows, form)
         return _written_in_parts(settled, chosen, FileRows(file, spill, mark), settings, signer)
+
+
+def _check_memory(run: SanitizeRun, source: TableSource) -> None:
+    """Refuse a memory limit below what a run in partitions takes at least."""
+    assert run.options.memory is not None
+    least, less = (least_bytes(source, report=each) for each in (run.publishing.report, False))
+    check_memory(parse_size(run.options.memory), least, less)
 
 
 def _written_in_parts(
