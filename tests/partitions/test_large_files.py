@@ -201,7 +201,7 @@ def test_what_was_put_aside_for_other_options_or_by_nobody_is_not_used(
             place / "people.parquet", folder=place / "out", engine="partitions", **{**told, "resume_key": other}
         )
     other.write_text("none")
-    with pytest.raises(OptionError, match="is none"):
+    with pytest.raises(OptionError, match="is not valid"):
         sf.sanitize(
             place / "people.parquet", folder=place / "out", engine="partitions", **{**told, "resume_key": other}
         )
