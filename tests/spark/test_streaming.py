@@ -58,7 +58,7 @@ def test_a_driver_that_is_killed_twice_counts_each_record_once_and_publishes_eac
         begin(tmp_path, name)
     with session("local[2]") as spark:
         take_in_all(spark, tmp_path, "whole")
-        with pytest.raises(OptionError, match="goes on with this stream in another folder"):
+        with pytest.raises(OptionError, match="continues this stream in another folder"):
             sf.stream(tmp_path / "whole.db").on_spark(
                 stream(spark, tmp_path), tmp_path / "other", checkpoint=tmp_path / "c", person_key=tmp_path / "key"
             )
