@@ -109,7 +109,7 @@ def test_what_is_read_otherwise_is_told(change: dict[str, Any], words: str) -> N
 @columns_alone
 def test_an_identifier_in_the_released_table_is_warned_of() -> None:
     before = frame().assign(code=[f"p{row}" for row in range(120)])
-    with pytest.warns(PrivacyLeakWarning, match="1 columns taken for identifiers .*'code'"):
+    with pytest.warns(PrivacyLeakWarning, match="1 columns that look like identifiers .*'code'"):
         sf.evaluate(before, before)
 
 

@@ -23,7 +23,7 @@ def test_other_people_and_no_people_get_no_note() -> None:
 
 
 def test_people_of_the_original_are_refused_as_controls() -> None:
-    with pytest.raises(OptionError, match="600 of 600 held-out rows stand in the original"):
+    with pytest.raises(OptionError, match="600 of 600 held-out rows are also in the original"):
         held_out_notes(study(draw_table(1)))
 
 

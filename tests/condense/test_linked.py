@@ -124,7 +124,7 @@ def test_nothing_is_linked_where_it_could_not_be_true() -> None:
     with pytest.raises(OptionError, match="drop rows="):
         linked(table, rows=50)
     parted = table.append_column("part", pa.array(["x", "y"] * (table.num_rows // 2)))
-    with pytest.raises(OptionError, match="changes within a person"):
+    with pytest.raises(OptionError, match="changes 50 times within a person"):
         linked(parted, strata="part")
 
 

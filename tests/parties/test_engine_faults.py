@@ -74,7 +74,7 @@ def test_commands_that_cannot_be_carried_out_are_refused_in_a_sentence_each(pipe
         (start(protocol="aby3"), "exactly 3"),
         (start(rank=2), "exactly 2"),
         (start(addresses=["127.0.0.1:9"] * 3), "exactly 2"),
-        (start(addresses=["127.0.0.1:9", "0.0.0.0:10"]), "127.0.0.1 alone"),
+        (start(addresses=["127.0.0.1:9", "0.0.0.0:10"]), "127.0.0.1 only"),
         (start(addresses="127.0.0.1:9"), "addresses"),
         (start(timeout="soon"), "timeout"),
         ({"do": "run", "name": "argmin"}, "in this order"),
@@ -86,7 +86,7 @@ def test_commands_that_cannot_be_carried_out_are_refused_in_a_sentence_each(pipe
 @pytest.mark.parametrize("data", [struct.pack("<I", 1 << 31), struct.pack("<I", 4) + b"\xff\xfe{}"])
 def test_what_is_no_frame_ends_the_worker(pipe: Pipe, data: bytes) -> None:
     write(pipe, data)
-    assert "no frame" in answer(pipe)["error"]
+    assert "invalid frame" in answer(pipe)["error"]
     assert pipe.wait(300) == 1
 
 

@@ -241,7 +241,7 @@ def test_names_that_are_not_in_the_file_are_named(tmp_path: Path) -> None:
     numbers = Schema(tuple(Field(name, Kind.CONTINUOUS) for name in ("age", "salary", "debt")))
     refused(tmp_path, people(), "leave 'columns' or", OptionError, schema=numbers, columns=["age"])
     refused(tmp_path, people(), "no shuffle 'all'", OptionError, shuffle="all")
-    refused(tmp_path, people(), "batch of 0 rows", OptionError, batch_rows=0)
+    refused(tmp_path, people(), "a batch cannot have 0 rows", OptionError, batch_rows=0)
 
 
 def test_a_cell_that_is_no_number_is_counted_never_shown_and_leaves_nothing_behind(tmp_path: Path) -> None:
