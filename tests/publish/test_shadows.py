@@ -90,3 +90,27 @@ def test_with_a_hold_out_set_there_are_no_shadow_releases() -> None:
     assert release.report is not None
     assert release.report.sizes["shadow_releases"] is None
     assert not any(finding.name.startswith("shadow-") for finding in release.report.findings)
+
+
+@pytest.mark.parametrize("holdout", [None, 0.3])
+def test_models_are_tested_on_people_whom_their_training_table_leaves_out(holdout: float | None) -> None:
+    chain = sf.Chain(k=10, leaf=50)
+    release = sf.sanitize(people(900), chain, target="ill", seed=1, rows_are_people=True, holdout=holdout)
+    report = release.report
+    assert report is not None
+    auc = next(each for each in report.findings if each.name == "auc-boosting")
+    assert auc.value is not None
+    assert auc.baseline is not None
+    assert 0.6 < auc.value < 0.85  # a model that had seen its test people would reach more
+    assert 0.6 < auc.baseline < 0.85
+    assert 'Predicting "ill": AUC' in report.summary()
+    assert any("Nobody was held out" in note for note in report.notes) == (holdout is None)
+    assert release.certificate.rows_in == (900 if holdout is None else 630)
+
+
+def test_a_method_that_cannot_do_without_some_people_measures_no_model() -> None:
+    few = sf.sanitize(people(150), sf.Chain(k=10, leaf=50), target="ill", seed=1, rows_are_people=True)
+    assert few.report is not None
+    assert [each.reason for each in few.report.findings if each.name == "auc-boosting"] == [
+        "no rows were held out to test a model on (name some with --holdout)"
+    ]

@@ -227,6 +227,7 @@ class Need(StrEnum):
     """What a measure cannot do without, as the reason that is given where it lacks."""
 
     HOLDOUT = "no rows were held out (name some with --holdout)"
+    UNSEEN = "no rows were held out to test a model on (name some with --holdout)"
     GROUPS = "no groups came with the table; they are known only to the run that made it"
     GROUP_SIZES = "no groups came with the table, nor their sizes; they are known only to the run that made it"
     ROW_GROUPS = "it is not known from which group a released row was drawn"
@@ -453,6 +454,8 @@ def run_measure(measure: Measure, study: Study) -> tuple[Finding, ...]:
         return measure.not_run(lacking.value, applies=lacking not in _OF_THE_TABLE)
     import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
 
+    if Need.UNSEEN in measure.needs and study.holdout is None and study.unseen is not None:
+        study = study.unseen
     study = study if measure.exact else bounded_study(study)
     try:
         with one_thread():
@@ -472,6 +475,7 @@ def _lacks(study: Study, need: Need) -> bool:
     workings = study.workings
     return {
         Need.HOLDOUT: study.holdout is None,
+        Need.UNSEEN: study.holdout is None and study.unseen is None,
         Need.GROUPS: workings.labels is None,
         Need.GROUP_SIZES: workings.labels is None
         and workings.sizes is None

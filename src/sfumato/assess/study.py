@@ -327,6 +327,8 @@ class Study:
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
     standings: tuple[PopulationUniqueness, ...] = ()  # column by column, if these are parts of tables
     options: MeasureOptions = MeasureOptions()
+    # if nobody was held out: one more release, made from most of the people, with the others as control group
+    unseen: Study | None = None
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Chance of a measure's own, so that one more measure changes no other."""

@@ -10,19 +10,26 @@ from typing import TypeAlias
 import numpy as np
 
 from sfumato.assess.findings import Finding, privacy_first
+from sfumato.assess.glossary import percent
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report, Verdict
 from sfumato.assess.study import MeasureOptions, Study, study_of
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.options import PublishOptions
 from sfumato.publish.judge import judge_report
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
-from sfumato.publish.shadows import MOST_ROWS, ShadowAudit, audit, can_be_audited
+from sfumato.publish.shadows import FEWEST_PEOPLE, MOST_ROWS, ShadowAudit, audit, can_be_audited
 from sfumato.tables.recoding import known_columns, known_of
 
 __all__ = ["Suggest", "assess_outcome", "check_time_limit", "study_outcome"]
+
+_TRAINED = 0.7
+_UNSEEN = (
+    f"Nobody was held out, so models were trained on one more release, of a random {percent(_TRAINED)} of the people, "
+    f"and tested on the other {percent(1.0 - _TRAINED)}."
+)
 
 Suggest: TypeAlias = Callable[[Report, Policy], Verdict]
 """Gives the verdict of a report with what to try next."""
@@ -85,8 +92,11 @@ def _measure(outcome: Outcome, options: PublishOptions) -> Report:
         if audited is not None and options.time_limit is not None:
             options = dataclasses.replace(options, time_limit=options.time_limit / 2)
         study = study_outcome(outcome, options, rng)
+        study = dataclasses.replace(study, unseen=_unseen_study(outcome, study, options, randomness))
         epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)
         report = _with_audit(assess(study, epochs), audited)
+        if study.unseen is not None:
+            report = dataclasses.replace(report, notes=(*report.notes, _UNSEEN))
     else:
         report = comparison.assess(outcome.facts, judged=options.policy is not None, rng=rng)
     seconds = report.seconds if outcome.seconds is None else {"sanitizing": outcome.seconds, **report.seconds}
@@ -105,6 +115,37 @@ def _audit(
         return None
     time_limit = None if options.time_limit is None else options.time_limit / 2
     return audit(run, options.policy, randomness.generator("shadow releases"), time_limit=time_limit)
+
+
+def _unseen_study(outcome: Outcome, study: Study, options: PublishOptions, randomness: Randomness) -> Study | None:
+    """Study of one more release of the same plan from most of the people, if a target has nobody to be tested on."""
+    run = outcome.resolved
+    if study.target is None or study.holdout is not None or run is None or not can_be_audited(run.mechanism):
+        return None
+    original, persons, codec = run.job.original, run.job.records.persons, run.job.codec
+    whose = np.arange(original.num_rows) if persons is None else np.unique(persons, return_inverse=True)[1]
+    people = int(whose.max()) + 1
+    if people < FEWEST_PEOPLE or original.num_rows > MOST_ROWS:
+        return None
+    rng = randomness.generator("unseen people")
+    member = (rng.random(people) < _TRAINED)[whose]
+    rows, others = np.flatnonzero(member), np.flatnonzero(~member)
+    try:
+        released = run.shadow(rows, rng)
+    except SfumatoError:  # too few people of some level or class are left
+        return None
+    return study_of(
+        original.take(rows),
+        released,
+        codec,
+        facts=outcome.facts,
+        records=run.job.records.take(rows),
+        holdout=original.take(others),
+        held_persons=whose[others],
+        time_limit=options.time_limit,
+        options=study.options,
+        rng=rng,
+    )
 
 
 def _with_audit(report: Report, audited: ShadowAudit | None) -> Report:

@@ -461,7 +461,7 @@ PREDICTION = Measure(
     Family.UTILITY,
     "Aggarwal and Yu 2005, section 4; Kim, Chen and Gangopadhyay 2012",
     _run,
-    needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+    needs=(Need.TARGET, Need.UNSEEN, Need.COLUMNS),
     figure="models/accuracy",
 ).finds(
     *_above_chance(
@@ -531,7 +531,7 @@ RESPONSES = Measure(
     Family.UTILITY,
     "Aggarwal and Yu 2005, section 4",
     _run_responses,
-    needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+    needs=(Need.TARGET, Need.UNSEEN, Need.COLUMNS),
 ).finds(
     *_response(
         "correlation",
@@ -623,7 +623,7 @@ ENDURANCE = Measure(
     Family.UTILITY,
     "Jain and Sharma 2007, section 2.7",
     _run_endurance,
-    needs=(Need.TARGET, Need.HOLDOUT, Need.COLUMNS),
+    needs=(Need.TARGET, Need.UNSEEN, Need.COLUMNS),
 ).finds(
     Number("endurance", scale=SCORE.more).means(
         "The share of what a miner learns from the original above chance that it also learns from the release, for "
