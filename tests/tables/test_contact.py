@@ -106,6 +106,26 @@ def test_categories_of_such_form_stay(cells: list[str]) -> None:
     assert reason(cells)[0] is Role.CONFIDENTIAL
 
 
+FIRST = ("Jürgen", "Anna Maria", "Hans-Peter", "Käthe", "Zoë", "J. R.")
+LAST = ("Groß", "van der Berg", "O'Neil", "D\u2019Angelo", "McGregor", "García López")
+
+
+@pytest.mark.parametrize("form", ["{last}, {first}", "{first} {last}", "Dr. med. {first} {last}"])
+@pytest.mark.parametrize("name", ["Patient", "customer", "attending_doctor", "Hausarzt", "Mitarbeiter"])
+def test_full_names_of_people_are_dropped_where_the_column_is_called_after_people(name: str, form: str) -> None:
+    names = [form.format(first=first, last=last) for first in FIRST for last in LAST]
+    assert reason(names * 60, name) == (Role.IDENTIFIER, "text, 36 different: full names of people")
+    assert reason(names * 60, "street")[0] is Role.CONFIDENTIAL
+    assert reason(names[:19] * 60, name)[0] is Role.CONFIDENTIAL
+
+
+def test_kinds_of_patients_and_numbers_of_persons_are_no_names() -> None:
+    kinds = [f"{word} {row}" for row in range(15) for word in ("Inpatient", "outpatient, chronic")]
+    assert reason(kinds * 60, "patient")[0] is Role.CONFIDENTIAL
+    lower = [f"{first} {last}".lower() for first in FIRST for last in LAST]
+    assert reason(lower * 60, "patient")[0] is Role.CONFIDENTIAL
+
+
 def test_the_private_columns_of_the_messy_file_are_dropped_and_no_other() -> None:
     columns = dict(zip(COLUMNS, zip(*messy_rows(), strict=True), strict=True))
     schema = Schema.infer(pa.table({f"x_{name}_x": cells for name, cells in columns.items()}))

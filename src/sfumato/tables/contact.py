@@ -23,6 +23,7 @@ __all__ = [
     "FREE_TEXT",
     "MIN_EVIDENCE",
     "NEARLY_ALL_DIFFER",
+    "NUMBER_WORDS",
     "ColumnSample",
     "Evidence",
     "categories_of",
@@ -31,6 +32,7 @@ __all__ = [
     "is_coordinate",
     "is_named_id",
     "is_named_like_id",
+    "is_named_person",
     "kind_of_number",
     "least_evidence",
     "missing_counts",
@@ -117,10 +119,24 @@ def why_text_id(seen: ColumnSample) -> str:
         return ALL_DIFFER if count == present else NEARLY_ALL_DIFFER
     if count >= _ENOUGH and _NAMES_OF_PEOPLE.search(seen.name):
         return f"{count} different, and called names of people"
+    if count >= _ENOUGH and (is_named_person(seen.name) or _STAFF.search(seen.name)) and _are_full_names(distinct):
+        return f"{count} different: full names of people"
     share = 0.1 if is_named_id(seen.name) else 0.5
     if count >= _ENOUGH and count > share * present and is_named_like_id(seen.name):
         return f"{count} different in {present} rows, and named like an identifier"
     return ""
+
+
+def _are_full_names(distinct: pa.Array) -> bool:
+    """Whether nearly all texts are two to four capitalized words, with or without a comma.
+
+    Examples
+    --------
+    >>> _are_full_names(pa.array(["Müller, Jürgen", "Dr. Anna van der Berg"])), _are_full_names(pa.array(["in ward"]))
+    (True, False)
+    """
+    found = pc.match_substring_regex(pc.utf8_trim_whitespace(distinct.slice(0, _SAMPLE)), _FULL_NAME)
+    return int(found.true_count) >= _NEARLY_ALL * len(found)
 
 
 def why_number_id(name: str, distinct: Floats, rows: int, spare: int = 0) -> str:
@@ -401,6 +417,22 @@ _NAMES_OF_PEOPLE = re.compile(
     r"|^(vor|nach|familien)name$|^(pr[eé])?nom$|^apellidos?$|^cognome$",
     re.IGNORECASE,
 )
+_WORD, _PARTICLES = r"(\pL['\x{2019}])?\p{Lu}[\pL'\x{2019}-]*\.?", r"(\p{Ll}{1,3} ){0,2}"
+_FULL_NAME = rf"^{_PARTICLES}{_WORD}(,? (med\. )?{_PARTICLES}{_WORD}){{1,4}}$"  # Dr. Anna van der Berg; Weiß, Käthe
+_STAFF = re.compile(
+    r"(^|[_\s.-])(doctor|physician|nurse|teacher|therapist|contact|relative|(haus)?(arzt|ärztin|aerztin)|lehrer(in)?"
+    r"|ansprechpartner(in)?|angeh(ö|oe)rige[rn]?)$",
+    re.IGNORECASE,
+)
+NUMBER_WORDS = r"[_\s.-]?(ids?|no|nr|num|number|nummer|code|key|kennung|kennzeichen|pseudonym|schl(ue|ü)ssel)"
+_PERSON = re.compile(
+    r"(^|[_\s.-])(user|customer|client|patient|person|employee|member|subject|student|pupil|respondent|participant"
+    rf"|household|resident|insured|citizen|donor|proband)s?({NUMBER_WORDS})?$"
+    r"|^(patient|person|kunde|versicherte|mitglied|mitarbeiter|teilnehmer|befragte|bewohner|haushalt|b(ue|ü)rger)"
+    rf"\w{{0,3}}({NUMBER_WORDS})?$"
+    r"|^(idcode|mrn|pseudonym|(p|h|hh|case|pat|resp)_?(id|nr))$|[a-z](Patient|Person|Customer|Client)(Id|ID|No|Nr)$",
+    re.IGNORECASE,
+)
 _CAMEL_ID = re.compile(r"[a-z](Id|ID|Uuid|UUID|Email|Phone)$")
 _CAMEL_LIKE_ID = re.compile(r"[a-z](Key|Number|Name|Nr|No|Address)$")
 
@@ -425,6 +457,17 @@ def is_named_like_id(name: str) -> bool:
     (True, True, False)
     """
     return is_named_id(name) or bool(_LIKE_ID.search(name) or _CAMEL_LIKE_ID.search(name))
+
+
+def is_named_person(name: str) -> bool:
+    """Whether a column is named as persons, or numbers of persons, are.
+
+    Examples
+    --------
+    >>> is_named_person("Patientennummer"), is_named_person("customer"), is_named_person("ward")
+    (True, True, False)
+    """
+    return bool(_PERSON.search(name))
 
 
 _FEWEST = 20  # dates before their spread says anything

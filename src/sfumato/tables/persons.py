@@ -15,7 +15,15 @@ from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.tables.cells import absent_cells, is_text, numbers_of_cells, plain, read_numbers, write_numbers
 from sfumato.tables.codec import Codec
-from sfumato.tables.contact import FREE_TEXT, is_named_id, is_named_like_id, least_evidence, private_text
+from sfumato.tables.contact import (
+    FREE_TEXT,
+    NUMBER_WORDS,
+    is_named_id,
+    is_named_like_id,
+    is_named_person,
+    least_evidence,
+    private_text,
+)
 from sfumato.tables.facts import WeightsScaled
 from sfumato.tables.field import Field
 from sfumato.tables.rules import rules_within
@@ -248,22 +256,13 @@ _FIRST = 2_000  # rows that tell most columns apart
 _SMALL = 5  # rows of the group of a typical row, of a column that is neither named nor the only sign of a person
 _LARGE = 100  # rows of such a group beyond which no column is a person's unless it is named so
 _SHAPED = 0.9  # of the values that hold a digit, of a column that is not named and looks like an identifier
-_NUMBER_WORDS = r"[_\s.-]?(ids?|no|nr|num|number|nummer|code|key|kennung|kennzeichen|pseudonym|schl(ue|ü)ssel)"
-_PERSON = re.compile(
-    r"(^|[_\s.-])(user|customer|client|patient|person|employee|member|subject|student|pupil|respondent|participant"
-    rf"|household|resident|insured|citizen|donor|proband)s?({_NUMBER_WORDS})?$"
-    r"|^(patient|person|kunde|versicherte|mitglied|mitarbeiter|teilnehmer|befragte|bewohner|haushalt|b(ue|ü)rger)"
-    rf"\w{{0,3}}({_NUMBER_WORDS})?$"
-    r"|^(idcode|mrn|pseudonym|(p|h|hh|case|pat|resp)_?(id|nr))$|[a-z](Patient|Person|Customer|Client)(Id|ID|No|Nr)$",
-    re.IGNORECASE,
-)
 _THING = re.compile(
     r"(^|[_\s.-]|haupt|neben)(diagnos[ei]s?|diagnosen|icd(10)?|atc|ops|drg|drug|medikament|wirkstoff|procedure|product|produkt"
     r"|item|article|artikel|sku|goods|ware|store|shop|filiale|branch|ward|station|abteilung|department|dept|post|plz|zip"
     r"|postleitzahl|city|town|ort|gemeinde|municipality|county|kreis|country|land|state|region|district|school|schule"
     r"|hospital|klinik|clinic|practice|praxis|device|sensor|room|raum|course|kurs|class|klasse|job|occupation|beruf"
     r"|industry|nace|isco|supplier|vendor|manufacturer|category|kategorie|type|typ)s?"
-    rf"({_NUMBER_WORDS}|[_\s.-]?(name|group|gruppe))?$",
+    rf"({NUMBER_WORDS}|[_\s.-]?(name|group|gruppe))?$",
     re.IGNORECASE,
 )
 
@@ -307,7 +306,7 @@ def propose_person(table: pa.Table, schema: Schema) -> Proposal | None:
         codes = coded.get(field.name, np.empty(0, dtype=np.int64))
         if codes.max(initial=0) < _LEAST or codes.max() + 1 == (codes >= 0).sum():
             continue
-        named = bool(_PERSON.search(field.name))
+        named = is_named_person(field.name)
         if not named and (field.hierarchy is not None or _THING.search(field.name)):
             continue
         if _is_free_text(table.column(field.name), field, codes):
