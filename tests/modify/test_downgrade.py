@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*other cells become missing")
 
 def channel_of(table: pa.Table, private: str, leaf: int) -> InferenceChannel:
     grown = grow_on(records_of(table, gaps=True), private, leaf)
-    return InferenceChannel.of(grown, int(np.nanmax(grown.told.cells)) + 1)
+    return InferenceChannel.of(grown, int(np.nanmax(grown.target.cells)) + 1)
 
 
 @pytest.fixture(scope="module")

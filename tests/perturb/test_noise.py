@@ -359,7 +359,7 @@ def test_a_table_without_numbers_is_refused() -> None:
 @pytest.mark.parametrize("kind", ["additive", "multiplicative"])
 def test_options_that_mean_nothing_are_refused(kind: str, parameters: dict[str, object], words: str) -> None:
     with pytest.raises(OptionError, match=words):
-        make_noise(kind, **parameters)  # type: ignore[arg-type]
+        make_noise(kind, **parameters)
 
 
 def test_kinds_and_columns_that_there_are_not_are_refused() -> None:

@@ -75,7 +75,7 @@ def test_the_best_meets_the_policy_on_people_whom_the_search_has_not_used(tuned:
 def test_no_size_is_below_what_the_policy_asks_and_sizes_double(tuned: Tuning) -> None:
     assert sorted({each.candidate.size for each in tuned.bench.readings}) == [20, 40]
     assert tuned.best is not None
-    assert tuned.best.reading.candidate.mechanism(tuned.told.k).k == 20  # type: ignore[attr-defined]
+    assert tuned.best.reading.candidate.mechanism(tuned.table.k).k == 20  # type: ignore[attr-defined]
 
 
 def test_the_share_of_responses_within_the_tolerance_can_be_tuned_for() -> None:

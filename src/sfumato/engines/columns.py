@@ -81,9 +81,9 @@ def schema_of(arrow: pa.Table, options: RunOptions, *, keep_empty: bool = False,
     return schema if keep_empty else drop_empty(arrow, schema, identifiers)
 
 
-def _tell_strays(schema: Schema, told: Collection[object], missing: Collection[str]) -> None:
+def _tell_strays(schema: Schema, known: Collection[object], missing: Collection[str]) -> None:
     """Say in which columns cells of few persons are of another form, and what becomes of the cells or the column."""
-    left = [field for field in schema if field.name not in told]
+    left = [field for field in schema if field.name not in known]
     for names, what, then in (
         (
             [field.name for field in left if is_mixed(field)],
@@ -122,9 +122,9 @@ def _weighed(schema: Schema, weight: str, *, found: bool) -> Schema:
     return dataclasses.replace(schema, rules=rules)
 
 
-def drop_empty(arrow: pa.Table, schema: Schema, told: Collection[str]) -> Schema:
+def drop_empty(arrow: pa.Table, schema: Schema, known: Collection[str]) -> Schema:
     """Drop columns that have no value in any row, and warn of those that were not dropped on request."""
-    left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in told]
+    left = [field for field in schema if field.role in (Role.CONFIDENTIAL, Role.IDENTIFIER) and field.name not in known]
     empty = empty_columns(arrow, left)
     if not empty:
         return schema

@@ -117,7 +117,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
             assert own is not None
             compared = dataclasses.replace(compared, records=dataclasses.replace(own, coordinates=whole.coordinates))
     return Outcome(
-        recipe=plan.recipe(dataclasses.replace(made.job.told, rules=made.schema.rules)),
+        recipe=plan.recipe(dataclasses.replace(made.job.input_schema, rules=made.schema.rules)),
         table=table,
         rows_in=made.rows_in,
         rows_out=made.released.num_rows,
@@ -418,7 +418,7 @@ def _notes(workings: OwnerDetails | None, job: PreparedRun, rows_in: int) -> tup
             f"The release is a sample. It is compared with the {len(workings.sample):,} rows that were drawn, of "
             f"{rows_in:,}; utility lost by sampling is not counted. People who were not drawn are the control group."
         )
-    wide = sum(bool(field.coarsened) for field in job.told.encoded)
+    wide = sum(bool(field.coarsened) for field in job.input_schema.encoded)
     if wide:
         columns = "1 column" if wide == 1 else f"{wide} columns"
         notes.append(f"The values of {columns} were widened before rows were compared; what that loses is not counted.")

@@ -127,7 +127,7 @@ class Plan:
 class PreparedRun:
     """What a mechanism and the measuring after it work on.
 
-    ``told`` is the schema of the table as it came, before rare values became others, which ``shared`` says how. The
+    ``input_schema`` is the schema of the table as it came, before rare values became others, as ``shared`` says. The
     records are those of the original with their tails coded.
     """
 
@@ -136,7 +136,7 @@ class PreparedRun:
     codec: Codec
     records: Records
     facts: tuple[Fact, ...]
-    told: Schema
+    input_schema: Schema
     public: pa.Table | None = None
     shared: PooledCategories | None = None
     tails: Tails = dataclasses.field(default_factory=Tails)
@@ -272,7 +272,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> PreparedRun:
         codec,
         records,
         (*facts, *(fact for fact in (shared.fact, tails.fact) if fact is not None)),
-        _as_told(before, shared.told if shared.changed else codec.schema, shared.schema.rules),
+        _input_schema(before, shared.told if shared.changed else codec.schema, shared.schema.rules),
         original.select(passed) if passed else None,
         shared,
         tails,
@@ -321,7 +321,7 @@ def fit_with_tails(
     return tails, codec, coded
 
 
-def _as_told(before: Schema, settled: Schema, rules: tuple[str, ...]) -> Schema:
+def _input_schema(before: Schema, settled: Schema, rules: tuple[str, ...]) -> Schema:
     """Schema of the table as it came, with what a codec settled; coarsened columns are as before."""
     fields = (old if old.coarsened else new for old, new in zip(before, settled, strict=True))
     return dataclasses.replace(settled, fields=tuple(fields), rules=rules)

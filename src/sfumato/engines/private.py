@@ -58,6 +58,19 @@ _LISTED = (Kind.NOMINAL, Kind.BOOLEAN)
 _DECLARE = "declare {} in a schema ('sfumato inspect --declare' writes one to fill in)"
 
 
+@dataclass(frozen=True)
+class _Stated:
+    """Entries of the fact besides those of the budget: what the release was charged to, and the levels of epsilon."""
+
+    dataset: str = ""
+    dataset_epsilon: float | None = None
+    dataset_delta: float | None = None
+    measured_before: bool = False
+    level_rule: str = ""
+    epsilons: tuple[float, ...] = ()
+    weights: tuple[int, ...] = ()
+
+
 def to_buy(schema: Schema) -> tuple[Field, ...]:
     """Columns without a declared domain.
 
@@ -196,7 +209,7 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
     people = levels.people(arrow, plan.schema)
     lacking = to_buy(rules.drawn) if chain.private_bounds else ()
     begin, ledger = perf_counter(), chain.ledger(plan.randomness.generator("sanitize"))
-    stated = _charged(plan, ledger, measured=report)
+    stated = _charged(plan, ledger, levels.stated, measured=report)
     counter = Counter(people, ledger)
     sizes = counter.measure_sizes()
     schema = buy_domains(rules.drawn, lacking, arrow, counter)
@@ -210,8 +223,7 @@ def run_private(arrow: pa.Table, plan: Plan, *, native: bool = False, report: bo
         sizes,
         shared=people.most_rows > 1,
         bought=tuple(field.name for field in lacking),
-        **levels.stated,
-        **stated,
+        **vars(stated),
     )
     seconds = perf_counter() - begin
     released = rules.complete(codec.decode(made.records.coordinates, native=native), codec)
@@ -258,14 +270,14 @@ def run_private_in_parts(
     codec = Codec.declared(rules.drawn, {field.name: declared_type(field) for field in rules.drawn})
     reading, begin = DeclaredReading(plan.schema, levels, codec), perf_counter()
     people, ledger = rows.people(reading), chain.ledger(plan.randomness.generator("sanitize"))
-    stated = _charged(plan, ledger, measured=bool(settings.measured))
+    stated = _charged(plan, ledger, levels.stated, measured=bool(settings.measured))
     sizes = Counter(people, ledger).measure_sizes()
     target = codec.schema.target
     model = chain.measure(people, reading.columns, None if target is None else target.name, ledger, sizes)
     stored, many = _stored(model, rules, codec, plan), options.rows or chain.rows_of(model)
     seconds, released = perf_counter() - begin, rows.draw(stored, many, settings)
     shared = people.most_rows > 1
-    fact = chain.fact(ledger, len(reading.columns), shared=shared, **levels.stated, **stated)
+    fact = chain.fact(ledger, len(reading.columns), shared=shared, **vars(stated))
     settled = rules.settled(codec.schema)
     return Outcome(
         recipe=plan.recipe(settled),
@@ -400,16 +412,21 @@ def _rules_kept(rules: DeclaredRules) -> tuple[Fact, ...]:
     return (ColumnRulesKept(tuple(map(str, rules.rules))),) if rules.rules else ()
 
 
-def _charged(plan: Plan, ledger: Ledger, *, measured: bool) -> dict[str, Any]:
-    """Charge the release to its dataset, and say which that is; a dry run is not released and costs nothing."""
+def _charged(plan: Plan, ledger: Ledger, stated: _Stated, *, measured: bool) -> _Stated:
+    """Charge the release to its dataset, and state which that is; a dry run is not released and costs nothing."""
     path = plan.options.budget_file
     if path is None or plan.options.seed is not None:
-        return {}
+        return stated
     chosen = write_json([parameters_of(plan.mechanism), plan.schema.to_toml(), plan.options.rows], "canonical")
     settings = hashlib.sha256(chosen.encode()).hexdigest()
     budget = charge(path, ledger.rho, ledger.thresholds, settings, measured=measured)
-    named = {"dataset": budget.dataset, "dataset_epsilon": budget.epsilon, "dataset_delta": budget.delta}
-    return {**named, "measured_before": budget.measured}
+    return dataclasses.replace(
+        stated,
+        dataset=budget.dataset,
+        dataset_epsilon=budget.epsilon,
+        dataset_delta=budget.delta,
+        measured_before=budget.measured,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ the rows
@@ -468,7 +485,7 @@ class _Levels:
     schema: Schema
     codes_of: _CodesOf | None = None
     weights: tuple[int, ...] = (GRID,)
-    stated: dict[str, Any] = dataclasses.field(default_factory=dict)
+    stated: _Stated = _Stated()
 
     @classmethod
     def of(cls, schema: Schema, chain: PrivateChain) -> _Levels:
@@ -489,7 +506,7 @@ class _Levels:
             )
         weights = level_weights(epsilons, chain.epsilon, chain.delta - chain.thresholds)
         places = np.array([epsilons.index(each) for each in asked])
-        stated = {"level_rule": rule, "epsilons": tuple(epsilons), "weights": weights}
+        stated = _Stated(level_rule=rule, epsilons=tuple(epsilons), weights=weights)
         return cls(schema, lambda arrow: places[codes_of(arrow)], weights, stated)
 
     def people(self, arrow: pa.Table, schema: Schema, places: tuple[Ints, ...] = ()) -> People:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Integral, Real
 from types import UnionType
@@ -100,7 +100,7 @@ def make_mechanism(method: str, parameters: Mapping[str, Any]) -> Mechanism:
     return made
 
 
-def default_method(told: Iterable[str], rows: int) -> str:
+def default_method(parameters: Iterable[str], rows: int) -> str:
     """Default method: the chain; condensation for very few rows or if its parameters are given.
 
     Examples
@@ -108,7 +108,8 @@ def default_method(told: Iterable[str], rows: int) -> str:
     >>> default_method(["k"], 5_000), default_method(["k", "grouping"], 5_000), default_method([], 60)
     ('chain', 'condense', 'condense')
     """
-    return "chain" if rows >= MIN_ROWS_FOR_CHAIN and set(told) <= set(parameters_of_method("chain")) else "condense"
+    fits = rows >= MIN_ROWS_FOR_CHAIN and set(parameters) <= set(parameters_of_method("chain"))
+    return "chain" if fits else "condense"
 
 
 def default_k(people: int) -> int:
@@ -136,11 +137,14 @@ def parameters_of_method(method: str) -> dict[str, Parameter]:
         meant = closest_name(method, method_names())
         hint = f"choose one of {', '.join(method_names())}" if meant is None else f"did you mean {meant!r}?"
         raise OptionError(f"there is no method {shown(method)}; {hint}")
-    hints = get_type_hints(constructor)
-    names = [name for name in inspect.signature(constructor).parameters if not isinstance(hints[name], InitVar)]
-    made = hints.get("return", constructor)
-    offers = {name: each for owner in get_args(made) or (made,) for name, each in options_of(owner)}
-    return {name: dataclasses.replace(_parameter(name, hints[name]), option=offers.get(name)) for name in names}
+    made = get_type_hints(constructor).get("return", constructor)
+    found: dict[str, Parameter] = {}
+    for owner in get_args(made) or (made,):
+        hints, offers = get_type_hints(owner), dict(options_of(owner))
+        for each in dataclasses.fields(owner):
+            option = offers.get(each.name)
+            found.setdefault(each.name, dataclasses.replace(_parameter(each.name, hints[each.name]), option=option))
+    return found
 
 
 @cache

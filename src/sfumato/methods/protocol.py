@@ -153,7 +153,7 @@ class MethodResult:
 class Mechanism(Protocol):
     """A frozen dataclass of parameters with one pure method."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     @property
     def traits(self) -> Traits:
@@ -181,7 +181,7 @@ def check_parameters(mechanism: Any) -> None:
         check_argument(each.name, value, hints[each.name])
 
 
-def parameters_of(mechanism: Mechanism) -> dict[str, Any]:
+def parameters_of(mechanism: Mechanism) -> Mapping[str, Any]:
     """Parameters by name, as in certificates and recipes; secret keys are not parameters."""
     return dataclasses.asdict(mechanism)
 

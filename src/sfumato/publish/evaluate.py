@@ -230,7 +230,7 @@ def compare_tables(
     schema = ours.by_days(*months) if options.schema is None else ours  # another tool may have released days
     known = known_columns(publishing.quasi_identifiers, schema)  # refused before the tables are compared
     outside = None if options.holdout is None else to_arrow(options.holdout)[0]
-    compared, told = _compared(before, after.pop(), schema, outside, certificate)
+    compared, found = _compared(before, after.pop(), schema, outside, certificate)
     compared = measured_part(compared, None, Randomness(options.seed).generator("measured"))
     rows = compared.original.num_rows, compared.released.num_rows
     outcome = Outcome(
@@ -241,9 +241,9 @@ def compare_tables(
     publishing = dataclasses.replace(publishing, policy=policy, command=words, quasi_identifiers=known)
     report = assess_outcome(outcome, publishing, suggest=suggesting_another(before, ours, options, publishing))
     assert report is not None
-    notes += [*told, *map(UserWarning, report.notes)]
+    notes += [*found, *map(UserWarning, report.notes)]
     document = None if certificate is None else certificate.to_document()
-    every = (*map(str, told), *report.notes)
+    every = (*map(str, found), *report.notes)
     report = dataclasses.replace(report, notes=every, certificate=document, frame=origin.kind)
     return Evaluation(report, tuple(notes), certificate)
 
@@ -265,8 +265,8 @@ def _read_released(
             raise OptionError(f"the folder {str(released)!r} is not a release of one table; name the table's file")
         path = tables[0]
     certificate, why_not = certificate_beside(path) if path.is_file() else (None, None)
-    ours: dict[str, Any] = {"encoding": encoding} if certificate is None else {"encoding": "utf-8", "header_row": 1}
-    table, form = read_file(str(path), most_bytes=most_bytes, **ours)
+    encoding, header_row = (encoding, None) if certificate is None else ("utf-8", 1)  # as releases are written
+    table, form = read_file(str(path), encoding=encoding, header_row=header_row, most_bytes=most_bytes)
     if certificate is None and form.format is FileFormat.CSV:
         table, _ = read_numerals(table, form, missing=missing)
     if certificate is not None and is_quoted(certificate.facts):

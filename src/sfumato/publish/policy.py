@@ -333,7 +333,7 @@ def command_with(
 
 
 def sanitize_words(command: Sequence[str]) -> list[str]:
-    """Words of a run of ours on the original of an evaluation, told the same of its columns.
+    """Words of a run of ours on the original of an evaluation, with the same options for its columns.
 
     Examples
     --------

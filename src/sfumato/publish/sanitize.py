@@ -308,7 +308,7 @@ def sanitize(
         line that names the columns, counted from 1. By default they are detected; what was detected is reported as a
         warning.
     **parameters
-        Of the method, by the names of its mechanism's fields. Where nothing is said of ``k``, chain and condensation
+        Of the method, by the names of its mechanism's fields. Without ``k``, chain and condensation
         take 10, or 2 where ``level`` says what records ask for; of fewer than 2,000 people a chain takes one in ten,
         up to 50, where each class of the target has as many. ``key`` may be the file of one.
 
@@ -742,7 +742,7 @@ def _chosen(choice: MethodChoice, options: RunOptions) -> Mechanism:
     return make_mechanism(method, settled)
 
 
-def _with_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _with_key(parameters: Mapping[str, Any]) -> dict[str, object]:
     """Given parameters, with a key read if its file was given; a recipe holds none."""
     key = parameters.get("key")
     return {**parameters, "key": Key.load(key)} if isinstance(key, str | Path) else dict(parameters)

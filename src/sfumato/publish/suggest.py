@@ -303,7 +303,7 @@ class _Search:
         plan, schema = self.plan, self.plan.schema
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
         target = None if schema.target is None else schema.target.name
-        outside = [column_and_level(told, schema.names)[0] for told in self.options.quasi_identifiers]
+        outside = [column_and_level(name, schema.names)[0] for name in self.options.quasi_identifiers]
         spared = (target, plan.options.strata, str(plan.options.level), *(order or ()), *outside)
         changes = changes_for(report.columns, schema, spared)
         cells = max(1, len(schema.encoded))
@@ -445,7 +445,7 @@ class ColumnChange:
 
 
 def changes_for(risks: Sequence[ColumnRisk], schema: Schema, spared: Sequence[str | None]) -> list[ColumnChange]:
-    """Changes of the columns that carry most of the risk: each dropped, and coarsened where that can be said."""
+    """Changes of the columns that carry most of the risk: each dropped, and coarsened if an option can express that."""
     changes: list[ColumnChange] = []
     risky = [risk for risk in risks if risk.column not in spared and (risk.certain or risk.alone > 0 or risk.rare)]
     for risk in risky[:_MOST]:

@@ -292,7 +292,7 @@ def choose(bench: Bench, left: Sequence[Candidate]) -> list[Candidate]:
     if not useful:
         return order
     top = max(useful, key=lambda each: latest[each].use.value)
-    little = _LITTLE * bench.told.policy.keep.get("utility-loss", _USUAL_LOSS)
+    little = _LITTLE * bench.table.policy.keep.get("utility-loss", _USUAL_LOSS)
     level = level_with(top, useful, bench.uses, little)
     least = min(leaks[each] for each in level)
     alike = [each for each in level if leaks[each] <= least + _ALIKE]
@@ -359,11 +359,11 @@ def confirm_one(
     held = part.outside.num_rows / (part.outside.num_rows + part.inside.num_rows)
     again = bench.read(candidate, draw_part(people, "again", held, rng), change)
     found.again.append(again)
-    found.chance = chance_of(bench.told.policy, [each.outlook.ends for each in (reading, again)])
+    found.chance = chance_of(bench.table.policy, [each.outlook.ends for each in (reading, again)])
     return found
 
 
 def _loses(bench: Bench, reading: Reading) -> bool:
     """Whether more use is lost than the policy lets go; without a target nothing is predicted."""
-    most = bench.told.policy.keep.get("utility-loss")
+    most = bench.table.policy.keep.get("utility-loss")
     return most is not None and bench.metric is not None and bench.metric.of != "table" and reading.loss > most

@@ -96,14 +96,14 @@ class Tuning:
         return framed_page("sfumato tuning", write_tuning_page(self))
 
     @property
-    def told(self) -> TableOptions:
+    def table(self) -> TableOptions:
         """What holds for every candidate."""
-        return self.bench.told
+        return self.bench.table
 
     @property
     def policy(self) -> Policy:
         """Policy that a release is to meet."""
-        return self.told.policy
+        return self.table.policy
 
     @property
     def best(self) -> Confirmation | None:
@@ -165,7 +165,7 @@ class Tuning:
         """Command line that makes a release of a candidate, with all options of the table."""
         tool, _, source, *words = self.command or ("sfumato", "tune", "INPUT", *self._words())
         held = () if self.holdout is None else ("--holdout", f"{self.holdout:g}")
-        floor = () if self.told.k is None or reading.candidate.method != "chain" else ("--k", str(self.told.k))
+        floor = () if self.table.k is None or reading.candidate.method != "chain" else ("--k", str(self.table.k))
         policy = self.policy.name if self.policy == BUILT_IN.get(self.policy.name) else None
         judged = () if "--policy" in words else ("--policy", policy or "FILE")
         change = () if reading.change is None else reading.change.options
@@ -174,17 +174,17 @@ class Tuning:
 
     def _words(self) -> tuple[str, ...]:
         """Arguments given in Python, as far as a command line can repeat them."""
-        target = self.told.schema.target
+        target = self.table.schema.target
         entries = {
             "--target": None if target is None else target.name,
-            "--level": self.told.options.level,
-            "--strata": self.told.options.strata,
-            "--rare": self.told.options.rare,
+            "--level": self.table.options.level,
+            "--strata": self.table.options.strata,
+            "--rare": self.table.options.rare,
         }
         words = [word for name, value in entries.items() if value is not None for word in (name, str(value))]
         return (
             *words,
-            *(word for name in self.told.publishing.quasi_identifiers for word in ("--quasi-identifier", name)),
+            *(word for name in self.table.publishing.quasi_identifiers for word in ("--quasi-identifier", name)),
         )
 
     @property
@@ -192,11 +192,11 @@ class Tuning:
         """Recipe of the best release; None if nothing qualifies."""
         if self.best is None:
             return None
-        reading, told = self.best.reading, self.told
-        schema = told.schema if reading.change is None else reading.change.applied(told.schema)
-        parameters = parameters_of(reading.candidate.mechanism(self.told.k))
+        reading, table = self.best.reading, self.table
+        schema = table.schema if reading.change is None else reading.change.applied(table.schema)
+        parameters = parameters_of(reading.candidate.mechanism(self.table.k))
         return Recipe(
-            reading.candidate.method, parameters, schema, dataclasses.replace(told.options, holdout=self.holdout),
+            reading.candidate.method, parameters, schema, dataclasses.replace(table.options, holdout=self.holdout),
             __version__, self.policy.title, self.read,
         )  # fmt: skip
 
@@ -229,7 +229,7 @@ class Tuning:
         """What a search of KCG12 chose, and of which sizes."""
         found = self.searched
         assert found is not None
-        target = self.told.schema.target
+        target = self.table.schema.target
         classes = target is not None and is_class(target)
         end = "the smallest class" if classes else "half of the people"
         sizes = f"the sizes from {found.low} to {found.high} ({end})"
@@ -265,12 +265,12 @@ class Tuning:
             ],
         }
 
-    def _searched(self, found: SizeSearch) -> dict[str, Any]:
+    def _searched(self, found: SizeSearch) -> dict[str, object]:
         candidate = found.candidate
         entries = {"method": candidate.method, candidate.parameter: candidate.size}
         return {**entries, "low": found.low, "high": found.high, "tried": list(found.tried)}
 
-    def _tried(self, reading: Reading) -> dict[str, Any]:
+    def _tried(self, reading: Reading) -> dict[str, object]:
         candidate, worst = reading.candidate, reading.outlook.worst
         return {
             "method": candidate.method,
@@ -287,7 +287,7 @@ class Tuning:
             "seconds": round(reading.seconds, 3),
         }
 
-    def _confirmed(self, each: Confirmation) -> dict[str, Any]:
+    def _confirmed(self, each: Confirmation) -> dict[str, object]:
         reading = each.reading
         lost = compare({"": reading.original}, {"": reading.use})
         return {
@@ -300,7 +300,7 @@ class Tuning:
             "command": self.command_of(reading),
         }
 
-    def _alternative(self, each: Alternative) -> dict[str, Any]:
+    def _alternative(self, each: Alternative) -> dict[str, object]:
         reading = self.bench.latest()[each.candidate]
         return {
             "method": each.candidate.method,
@@ -312,7 +312,7 @@ class Tuning:
             "command": self.command_of(reading),
         }
 
-    def _change(self, before: Reading, after: Reading) -> dict[str, Any]:
+    def _change(self, before: Reading, after: Reading) -> dict[str, object]:
         assert after.change is not None
         tried = change_tried(after.change, before.outlook, after.outlook, after.people)
         return {**plain(tried), "use_difference": plain(compare({"": after.use}, {"": before.use}))}
@@ -420,7 +420,6 @@ _OUTCOMES = {"meets": "meets", "does-not-meet": "does not meet", "inconclusive":
 def write_tuning_page(tuning: Tuning) -> str:
     """Write one self-contained page."""
     best, nearest, metric = tuning.best, tuning.nearest, tuning.bench.metric
-    recommended = best or nearest
     return page_template("tuning.html", "sfumato.tuning", "sfumato.assess").render(
         headline=tuning.headline.removeprefix("Best:   "),
         outcome="meets" if best is not None else "inconclusive",
@@ -439,7 +438,6 @@ def write_tuning_page(tuning: Tuning) -> str:
             f"{each.words}: {reason}" for each, reason in sorted(tuning.refused.items(), key=lambda item: item[0].rank)
         ],
         seconds=f"{tuning.seconds:.0f}",
-        said=recommended is not None,
     )
 
 

@@ -361,7 +361,7 @@ class _Job:
 
     def _largest_size(self, part: Part) -> int:
         """Persons of the smallest class, the largest size at which no group mixes classes; without classes a half."""
-        schema = self.bench.told.schema
+        schema = self.bench.table.schema
         target = schema.target
         if target is None or not is_class(target):
             return max(1, part.people // 2)
@@ -374,17 +374,17 @@ class _Job:
         reading = nearest.reading if isinstance(nearest, Confirmation) else nearest
         if reading is None:
             return
-        told = self.bench.told
+        table = self.bench.table
         spared = (
-            None if told.schema.target is None else told.schema.target.name,
-            told.options.strata,
-            str(told.options.level),
+            None if table.schema.target is None else table.schema.target.name,
+            table.options.strata,
+            str(table.options.level),
         )
         base = next(
             (each for each in self.bench.readings if (each.candidate, each.part) == (reading.candidate, part.name)),
             None,
         )
-        for change in changes_for(reading.columns, told.schema, spared):
+        for change in changes_for(reading.columns, table.schema, spared):
             needed = self.clock.estimate(reading.candidate.method, part.people) * (1 if base else 2)
             if needed > self.clock.left:
                 return

@@ -83,7 +83,7 @@ class Metric:
 
 
 def kind_of_target(study: Study) -> str:
-    """Whether a class, a response or nothing is to be predicted, as the report has it: told by the kind of column."""
+    """Whether a class, a response or nothing is to be predicted, as the report has it, by the kind of column."""
     if study.target is None:
         return "table"
     return "class" if is_class(study.pair(study.target).field) else "response"
@@ -163,18 +163,18 @@ def _predicted(study: Study, *, original: bool, miner: str, measure: str = "") -
     smallest: float | None = None
     lesson, seed, truth = task.original if original else task.released, int(rng.integers(2**31)), task.test.labels
     with one_thread():
-        told, scores = predict_with_scores(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
+        predicted, scores = predict_with_scores(miner, lesson, task.test.rows, classes=len(task.classes), seed=seed)
     if measure == "auc" and len(np.unique(truth)) < 2:
         raise OptionError("the rows held out are all of one class, so that there is no AUC; hold more rows out")
     if task.classes:
-        parts = auc_parts(truth, scores) if measure == "auc" else _MEASURES[measure](truth, told)
+        parts = auc_parts(truth, scores) if measure == "auc" else _MEASURES[measure](truth, predicted)
         code = smallest_tested(task)
-        smallest = None if code is None else float((told == truth)[truth == code].mean())
+        smallest = None if code is None else float((predicted == truth)[truth == code].mean())
     elif measure:
         assert task.tolerance is not None  # of a response
-        parts = task.tolerance.hits(told, truth).astype(np.float64)
+        parts = task.tolerance.hits(predicted, truth).astype(np.float64)
     else:
-        parts = 1.0 - (told - truth) ** 2 / max(float(truth.var()), 1e-12)
+        parts = 1.0 - (predicted - truth) ** 2 / max(float(truth.var()), 1e-12)
     return Score(float(parts.mean()), parts, smallest)
 
 
@@ -206,8 +206,8 @@ def _covariance(study: Study, *, original: bool) -> Score:
     return Score(0.0 if value is None else value, np.empty(0))
 
 
-def _accuracy(truth: Matrix, told: Matrix) -> Matrix:
-    return np.asarray(truth == told, dtype=np.float64)
+def _accuracy(truth: Matrix, predicted: Matrix) -> Matrix:
+    return np.asarray(truth == predicted, dtype=np.float64)
 
 
 _MEASURES = {"accuracy": _accuracy, "balanced-accuracy": balanced_accuracy_parts}
@@ -330,7 +330,7 @@ class Reading:
 class Bench:
     """Tries candidates on parts; the original is scored once on each."""
 
-    told: TableOptions
+    table: TableOptions
     metric_name: str | None
     randomness: Randomness
     metric: Metric | None = None
@@ -344,8 +344,8 @@ class Bench:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
         begin = perf_counter()
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
-            told, plan = self.told, self.told.plan(candidate, part, change)
-            tried = try_plan(part.inside, plan, told.publishing)
+            plan = self.table.plan(candidate, part, change)
+            tried = try_plan(part.inside, plan, self.table.publishing)
         if self.metric is None:
             self.metric = choose_metric(tried.study, self.metric_name)
             self.guess = guess_of(tried.study, self.metric)
@@ -373,10 +373,10 @@ class Bench:
     def score(self, candidate: Candidate, part: Part) -> None:
         """Use of a candidate on one more part, without any attack."""
         assert self.metric is not None
-        plan = self.told.plan(candidate, part)
+        plan = self.table.plan(candidate, part)
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             outcome = run_in_memory(part.inside, plan)
-        study = study_outcome(outcome, self.told.publishing, plan.randomness.generator("assess"))
+        study = study_outcome(outcome, self.table.publishing, plan.randomness.generator("assess"))
         if part.name not in self.originals:
             self.originals[part.name] = self.metric.original(study)
         self.uses.setdefault(candidate, {})[part.name] = self.metric.released(study)

@@ -284,7 +284,7 @@ def _tuned(tuning: Tuning) -> dict[str, object]:
         "changes": tuning.change_words(),
         "notes": list(tuning.notes),
         "metric": "utility" if tuning.bench.metric is None else tuning.bench.metric.words,
-        "floor": tuning.told.k,
+        "floor": tuning.table.k,
         "stopped": tuning.stopped.value,
         "seconds": round(tuning.seconds),
     }

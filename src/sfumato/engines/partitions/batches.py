@@ -62,7 +62,7 @@ __all__ = [
 
 Shuffle = Literal["batches", "none"]
 
-_BATCH_BYTES = 1 << 25  # of a batch whose rows are not told
+_BATCH_BYTES = 1 << 25  # of a batch whose number of rows is not given
 _NUMBER_BYTES, _TEXT_BYTES = 8, 24  # of a cell, as counted for that
 
 

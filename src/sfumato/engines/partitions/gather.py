@@ -398,7 +398,7 @@ def gather(done: SanitizedPartitions, settings: PartitionSettings, *, keep: bool
     counts = () if whole else formulas.facts(quoted=settings.spreadsheet_safe)  # else counted when it is certified
     comparison, workings = comparison_of(done, facts, measured=bool(settings.measured))
     return Outcome(
-        recipe=prepared.plan.recipe(dataclasses.replace(prepared.job.told, rules=schema.rules)),
+        recipe=prepared.plan.recipe(dataclasses.replace(prepared.job.input_schema, rules=schema.rules)),
         table=settings.place if settings.place is not None else pa.concat_tables(whole) if whole else None,
         rows_in=sum(each["rows_in"] for each in documents),
         rows_out=sum(each["rows_out"] for each in documents),

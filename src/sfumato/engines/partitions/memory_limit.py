@@ -115,7 +115,7 @@ def partition_rows(memory: int, columns: int) -> int:
 
 
 def needed_bytes(source: TableSource, method: str | None, *, report: bool = False) -> int:
-    """Bytes that a run takes, about, if all rows are in memory; with its ``report`` if told."""
+    """Bytes that a run takes, about, if all rows are in memory; with its ``report`` if there is one."""
     columns = max(1, len(source.schema.names))
     rows = _rows_about(source, columns)
     work = _BASE + rows * columns * _AT_ONCE.get(method or "chain", _AS_MATRIX)

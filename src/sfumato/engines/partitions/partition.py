@@ -55,7 +55,7 @@ class PartitionTask:
     plan: Plan
     mechanism: Mechanism
     codec: Codec
-    told: Schema
+    input_schema: Schema
     public: tuple[str, ...]
     rows: int
     highest: int
@@ -144,7 +144,7 @@ def _prepared(inside: pa.Table, task: PartitionTask, rng: np.random.Generator) -
         records, persons=persons, among=task.rows, highest=task.highest, public_level=task.public_level
     )
     public = inside.select(list(task.public)) if task.public else None
-    return PreparedRun(encoded, None, codec, records, (), task.told, public, tails=task.tails)
+    return PreparedRun(encoded, None, codec, records, (), task.input_schema, public, tails=task.tails)
 
 
 def _compared(

@@ -364,4 +364,4 @@ def task_of(
     wanted = () if plan.options.rows is None else apportioned(plan.options.rows, sizes)
     probes = choose_probes(prepared)[0] if 0.0 < share < 1.0 else None
     settled = (rows, highest, share, native, wanted, probes, job.tails, job.records.public_level)
-    return PartitionTask(plan, mechanism, codec, job.told, public, *settled), pairs
+    return PartitionTask(plan, mechanism, codec, job.input_schema, public, *settled), pairs

@@ -172,8 +172,8 @@ def open_on_spark(
     frame, form = _csv(spark, name, encoding or "utf-8", delimiter)
     marks = (*MISSING_MARKS, *missing)
     look, ragged = NumeralScan(marks), 0
-    for told in frames_from(frame, _Scan(marks)):
-        found = parse_json(bytes(told["frame"]))
+    for row in frames_from(frame, _Scan(marks)):
+        found = parse_json(bytes(row["frame"]))
         look.join(found["numbers"])
         ragged += found["ragged"]
     frame = frame.drop(_RAGGED)

@@ -342,7 +342,7 @@ class _OnCluster(Spill):
         return self._fetched[1][int(name.removeprefix("cell-"))]
 
 
-_TOLD = "told"
+_REPORT = "report"
 
 
 @dataclass
@@ -456,7 +456,7 @@ class _Move:
             formulas.add(moved)
             yield part_of(part, {f"{batch:012d}": frame_of(moved.append_column(ORDER, pa.array(places)))})
         part_report = _PartReport(tuple(sorted(mover.gaps)), formulas.cells)
-        yield part_of(part, {_TOLD: write_json(part_report, "canonical").encode()})
+        yield part_of(part, {_REPORT: write_json(part_report, "canonical").encode()})
 
     def _pieces(self, runs: Iterable[RowBlock]) -> Iterator[tuple[int, RowBlock, NDArray[np.int64]]]:
         """Rows of one batch each, with the place of each in the released table."""
@@ -491,12 +491,12 @@ def _transform(
     work = _Move(numbered, schema, plan, tried.key, spacings, seen.means, size, randomness, exact)
     done = frame.mapInArrow(work, FRAMES).persist()
     gaps, formulas = set[str](), FormulaCount(plan.arrow_schema(schema).names)
-    for row in done.filter(done["kind"] == _TOLD).collect():
+    for row in done.filter(done["kind"] == _REPORT).collect():
         part_report = typed(_PartReport, parse_json(bytes(row["frame"])))
         gaps |= set(part_report.gaps)
         for name, cells in part_report.formulas.items():
             formulas.cells[name] = formulas.cells.get(name, 0) + cells
-    kinds, rows = plan.arrow_schema(schema), done.filter(done["kind"] != _TOLD)
+    kinds, rows = plan.arrow_schema(schema), done.filter(done["kind"] != _REPORT)
     if settings.place is not None:
         with settings.open_sink(kinds) as sink:
             for batch in _batches(rows):

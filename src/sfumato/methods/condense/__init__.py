@@ -29,7 +29,7 @@ SCORES = ("plain", "normal")
 """What groups and their statistics are of."""
 
 _EFFORTS = ("fast", "default", "thorough")
-_WEIGHTED = ("modified", "holistic")  # the groupings that have a weighted distance where nothing is said
+_WEIGHTED = ("modified", "holistic")  # the groupings that weigh the response by default
 _USUAL_WEIGHT = 0.8  # [BCG10, sec. 5.2]
 
 

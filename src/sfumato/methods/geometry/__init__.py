@@ -329,28 +329,28 @@ def _units(given: Mapping[str, Any] | Iterable[Any]) -> tuple[Unit, ...]:
     return tuple((name, float(values[0])) for name, values in rows)
 
 
-def _shifts(layout: Layout, told: Iterable[Any], deviations: tuple[float, float]) -> dict[str, tuple[float, float]]:
+def _shifts(layout: Layout, given: Iterable[Any], deviations: tuple[float, float]) -> dict[str, tuple[float, float]]:
     low, high = deviations
     usual = {block.column: (low * (block.scale or 1.0), high * (block.scale or 1.0)) for block in number_blocks(layout)}
-    return usual | _named(usual, told)
+    return usual | _named(usual, given)
 
 
-def _factors(layout: Layout, told: Iterable[Any], factor: tuple[float, float]) -> dict[str, tuple[float, float]]:
+def _factors(layout: Layout, given: Iterable[Any], factor: tuple[float, float]) -> dict[str, tuple[float, float]]:
     usual = {block.column: factor for block in number_blocks(layout)}
-    return usual | _named(usual, told)
+    return usual | _named(usual, given)
 
 
-def _named(usual: Mapping[str, Any], told: Iterable[Any]) -> dict[str, tuple[float, float]]:
-    for name, *_ in told:
+def _named(usual: Mapping[str, Any], given: Iterable[Any]) -> dict[str, tuple[float, float]]:
+    for name, *_ in given:
         _check_known(name, usual)
-    return {name: (low, high) for name, low, high in told}
+    return {name: (low, high) for name, low, high in given}
 
 
-def _all_units(layout: Layout, told: Iterable[Any]) -> dict[str, float]:
+def _all_units(layout: Layout, given: Iterable[Any]) -> dict[str, float]:
     usual = {block.column: block.scale or 1.0 for block in number_blocks(layout)}
-    for name, _ in told:
+    for name, _ in given:
         _check_known(name, usual)
-    return usual | dict(told)
+    return usual | dict(given)
 
 
 def _check_known(name: str, known: Mapping[str, Any]) -> None:

@@ -364,7 +364,7 @@ _ENTRIES = {
 }
 
 
-def _to_document(step: Step) -> dict[str, Any]:
+def _to_document(step: Step) -> dict[str, object]:
     if not isinstance(step, Rotate):
         return {"op": step.op, "column": step.column, "term": step.term}
     units = {column: unit for column, unit in zip(step.pair, step.units, strict=True) if unit != 1}
@@ -372,7 +372,7 @@ def _to_document(step: Step) -> dict[str, Any]:
     return turn | {"units": units} if units else turn
 
 
-def _step(document: dict[str, Any], place: int) -> Step:
+def _step(document: Mapping[str, Any], place: int) -> Step:
     op = document.get("op")
     if not isinstance(op, str) or op not in _ENTRIES:
         raise OptionError(f"step {place} of the key has no operation; choose one of {', '.join(_ENTRIES)}")

@@ -98,9 +98,9 @@ def columns_of_layout(layout: Layout) -> dict[str, ColumnCells]:
     }
 
 
-def names_of(told: Any, option: str) -> tuple[str, ...]:
+def names_of(given: Any, option: str) -> tuple[str, ...]:
     """Column names given to an option, without duplicates."""
-    names = tuple(told) if isinstance(told, list | tuple) else (told,)
+    names = tuple(given) if isinstance(given, list | tuple) else (given,)
     if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise OptionError(f"{option} takes names of columns, each once; fix it")
     return names
@@ -191,7 +191,7 @@ _WIDEST = 1e300
 class Aggregation:
     """Original rows with the values of some columns generalized.
 
-    Columns that the schema releases at a level of their hierarchy (``coarsened``) are taken without being told.
+    Columns that the schema releases at a level of their hierarchy (``coarsened``) are taken without an option.
 
     Parameters
     ----------
@@ -251,10 +251,10 @@ class Aggregation:
         return MethodResult(released, facts, OwnerDetails(origin=order))
 
 
-def _pairs(told: Any, option: str) -> tuple[tuple[str, Any], ...]:
-    items: list[Any] = list(told.items()) if isinstance(told, Mapping) else [told]
-    if isinstance(told, list | tuple):
-        items = list(told)
+def _pairs(given: Any, option: str) -> tuple[tuple[str, Any], ...]:
+    items: list[Any] = list(given.items()) if isinstance(given, Mapping) else [given]
+    if isinstance(given, list | tuple):
+        items = list(given)
     if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
         raise OptionError(f"{option} takes pairs of a column and a number")
     names = [name for name, _ in items]

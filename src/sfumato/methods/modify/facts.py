@@ -383,7 +383,7 @@ class Blocked(Fact):
 class Downgraded(Fact):
     """The label ``private`` of ``hidden`` rows became missing, and cells that rules of decision trees tell it by.
 
-    Trees were grown, first on the original and then on what was left, and rules that told more than ``limit`` bits were
+    Trees were grown, first on the original and then on what was left, and rules that gave more than ``limit`` bits were
     given up. ``rules_before`` counts those of the first tree and ``rules_after`` those of the last, grown on the hidden
     rows as released with their true labels; ``most`` is the most bits by which one of its rules lowers the entropy of
     the label. ``columns`` lost ``cells`` each.

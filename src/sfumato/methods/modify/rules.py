@@ -26,7 +26,7 @@ class ColumnTree:
     ``asked`` are the other columns, ``codes`` their bins, by record; a missing cell has a bin to itself.
     """
 
-    told: ChainColumn
+    target: ChainColumn
     asked: tuple[ChainColumn, ...]
     codes: NDArray[np.uint8]
     tree: Tree
@@ -44,10 +44,10 @@ def grow_on(records: Records, column: str, leaf: int) -> ColumnTree:
     It is grown on the records that have a value there; the others fall into its leaves.
     """
     columns = {each.name: each for each in read_columns(records, 0)}
-    told, asked = columns[column], tuple(each for name, each in columns.items() if name != column)
+    target, asked = columns[column], tuple(each for name, each in columns.items() if name != column)
     codes = np.column_stack([each.codes(each.cells) for each in asked])
-    having = np.flatnonzero(~np.isnan(told.cells))
-    score, classes = told.score()
+    having = np.flatnonzero(~np.isnan(target.cells))
+    score, classes = target.score()
     if classes and len(having):  # classes are counted from 0 among those that there are
         score = np.unique(score[having], return_inverse=True)[1].astype(np.int64)
         classes = int(score.max()) + 1
@@ -65,7 +65,7 @@ def grow_on(records: Records, column: str, leaf: int) -> ColumnTree:
         leaf=leaf,
         least_gain=LEAST_GAIN,
     )
-    return ColumnTree(told, asked, codes, tree, tree.leaves_of(codes, np.zeros(len(codes), dtype=np.int64)))
+    return ColumnTree(target, asked, codes, tree, tree.leaves_of(codes, np.zeros(len(codes), dtype=np.int64)))
 
 
 _ROUNDING = 1e-12  # of an entropy
@@ -124,8 +124,8 @@ class InferenceChannel:
         """The channel of a tree; labels are category codes, NaN if missing."""
         nodes = grown.tree.nodes
         counts = np.zeros((len(nodes), classes))
-        having = ~np.isnan(grown.told.cells)
-        np.add.at(counts, (grown.labels[having], grown.told.cells[having].astype(np.int64)), 1.0)
+        having = ~np.isnan(grown.target.cells)
+        np.add.at(counts, (grown.labels[having], grown.target.cells[having].astype(np.int64)), 1.0)
         theta = np.zeros(len(nodes))
         for node in range(len(nodes) - 1, -1, -1):
             _, left, right = (int(part) for part in nodes[node])
@@ -263,7 +263,7 @@ class InferenceChannel:
         takes a blocked answer for independent of those that are left.
         """
         nodes, lower = self.grown.tree.nodes, self.grown.tree.lower
-        rows = np.flatnonzero(hidden & ~np.isnan(self.grown.told.cells))
+        rows = np.flatnonzero(hidden & ~np.isnan(self.grown.target.cells))
         possible = np.zeros((len(rows), len(nodes)), dtype=np.bool_)
         possible[:, 0] = True
         for node, (column, left, right) in enumerate(nodes.tolist()):
@@ -275,12 +275,12 @@ class InferenceChannel:
         packed = np.packbits(possible[:, list(self.leaves)], axis=1)
         kinds, kind = np.unique(packed, axis=0, return_inverse=True)
         counts = np.zeros((len(kinds), self.counts.shape[1]))
-        np.add.at(counts, (kind.ravel(), self.grown.told.cells[rows].astype(np.int64)), 1.0)
+        np.add.at(counts, (kind.ravel(), self.grown.target.cells[rows].astype(np.int64)), 1.0)
         return counts
 
     def lines(self, ends: tuple[int, ...], lost: dict[int, frozenset[int]]) -> list[str]:
         """Each rule on a line: conditions, most likely label, confidence and entropy reduction."""
-        labels, drops = _labels(self.grown.told), self.drops
+        labels, drops = _labels(self.grown.target), self.drops
         lines = []
         for end in ends:
             path, gone = self._path(end), lost.get(end, frozenset())
@@ -294,7 +294,7 @@ class InferenceChannel:
             counts = self.counts[end]
             best, rule = int(counts.argmax()), " and ".join(words) or "always"
             lines.append(
-                f"{rule}: {self.grown.told.name} = {labels[best]} with confidence "
+                f"{rule}: {self.grown.target.name} = {labels[best]} with confidence "
                 f"{counts[best] / max(counts.sum(), 1.0):.3f} ({int(counts.sum())} records, entropy "
                 f"{'falls' if drops[end] >= 0 else 'rises'} by {abs(drops[end]):.3f} bits)"
             )

@@ -504,7 +504,7 @@ def _page(
     labels = before.sum(axis=0)
     kept = first.give_up(limit, hidden)
     lines = [
-        f"Rules that tell {first.grown.told.name!r}, for the owner alone: they were grown on the original.",
+        f"Rules that tell {first.grown.target.name!r}, for the owner alone: they were grown on the original.",
         f"Entropy of the label over all records: {float(entropy_of(first.counts[:1])[0]):.3f} bits; a rule may lower "
         f"it by {limit:g}. Over the {int(labels.sum())} hidden labels: {float(entropy_of(labels)):.3f} bits.",
         f"Mean entropy of these to an attacker who applies the rules: {_mean_entropy(before):.3f} bits before, "

@@ -320,17 +320,7 @@ def _zeros(records: Records) -> dict[int, float]:
     return zeros
 
 
-def make_noise(
-    kind: str = "additive",
-    law: str = "gaussian",
-    size: float | None = None,
-    correlated: bool = False,
-    enhance: float = 0.0,
-    enhance_size: float = 1.0,
-    enhance_laws: Pairs | Mapping[str, str] = (),
-    enhance_means: Means | Mapping[str, float] = (),
-    pass_categories: bool = False,
-) -> AdditiveNoise | MultiplicativeNoise:
+def make_noise(kind: str = "additive", **parameters: Any) -> AdditiveNoise | MultiplicativeNoise:
     """Build noise of a kind; the default size depends on the kind.
 
     Examples
@@ -338,20 +328,11 @@ def make_noise(
     >>> make_noise("multiplicative", size=0.1).method
     'noise'
     """
-    shared: dict[str, Any] = {
-        "law": law,
-        "enhance": enhance,
-        "enhance_size": enhance_size,
-        "enhance_laws": enhance_laws,
-        "enhance_means": enhance_means,
-        "pass_categories": pass_categories,
-    }
-    if size is not None:
-        shared["size"] = size
+    given = {name: value for name, value in parameters.items() if name != "size" or value is not None}
     if kind == "additive":
-        return AdditiveNoise(correlated=correlated, **shared)
+        return AdditiveNoise(**given)
     if kind != "multiplicative":
         raise OptionError(f"there is no kind of noise {kind!r}; choose 'additive' or 'multiplicative'")
-    if correlated:
+    if given.pop("correlated", False):
         raise OptionError("multiplicative noise is drawn for each column alone; leave correlated out")
-    return MultiplicativeNoise(**shared)
+    return MultiplicativeNoise(**given)

@@ -123,7 +123,7 @@ def spec_of(fact: Randomized) -> NoiseSpec:
         raise PrivacyRefusal(
             f"the noise specification of column {fact.column!r} cannot be read, so nothing can be certified"
         ) from None
-    stated_correctly = _is_told(fact.gamma, spec.gamma) and _is_told(fact.epsilon, spec.epsilon)
+    stated_correctly = _is_stated(fact.gamma, spec.gamma) and _is_stated(fact.epsilon, spec.epsilon)
     if spec.digest != fact.digest or not stated_correctly:
         raise PrivacyRefusal(
             f"the facts of column {fact.column!r} do not fit its noise specification, so nothing can be certified"
@@ -157,8 +157,8 @@ def _observed(context: Context) -> set[str]:
     return {column for fact in context if isinstance(fact, DomainsObserved) for column in fact.columns}
 
 
-def _is_told(told: float | None, true: float) -> bool:
-    number = math.inf if told is None else float(told)
+def _is_stated(stated: float | None, true: float) -> bool:
+    number = math.inf if stated is None else float(stated)
     return number == true or math.isclose(number, true, rel_tol=_TOLERANCE)
 
 
