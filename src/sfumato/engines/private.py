@@ -59,7 +59,7 @@ _DECLARE = "declare {} in a schema ('sfumato inspect --declare' writes one to fi
 
 
 @dataclass(frozen=True)
-class _Stated:
+class _FactEntries:
     """Entries of the fact besides those of the budget: what the release was charged to, and the levels of epsilon."""
 
     dataset: str = ""
@@ -412,7 +412,7 @@ def _rules_kept(rules: DeclaredRules) -> tuple[Fact, ...]:
     return (ColumnRulesKept(tuple(map(str, rules.rules))),) if rules.rules else ()
 
 
-def _charged(plan: Plan, ledger: Ledger, stated: _Stated, *, measured: bool) -> _Stated:
+def _charged(plan: Plan, ledger: Ledger, stated: _FactEntries, *, measured: bool) -> _FactEntries:
     """Charge the release to its dataset, and state which that is; a dry run is not released and costs nothing."""
     path = plan.options.budget_file
     if path is None or plan.options.seed is not None:
@@ -485,7 +485,7 @@ class _Levels:
     schema: Schema
     codes_of: _CodesOf | None = None
     weights: tuple[int, ...] = (GRID,)
-    stated: _Stated = _Stated()
+    stated: _FactEntries = _FactEntries()
 
     @classmethod
     def of(cls, schema: Schema, chain: PrivateChain) -> _Levels:
@@ -506,7 +506,7 @@ class _Levels:
             )
         weights = level_weights(epsilons, chain.epsilon, chain.delta - chain.thresholds)
         places = np.array([epsilons.index(each) for each in asked])
-        stated = _Stated(level_rule=rule, epsilons=tuple(epsilons), weights=weights)
+        stated = _FactEntries(level_rule=rule, epsilons=tuple(epsilons), weights=weights)
         return cls(schema, lambda arrow: places[codes_of(arrow)], weights, stated)
 
     def people(self, arrow: pa.Table, schema: Schema, places: tuple[Ints, ...] = ()) -> People:
