@@ -71,7 +71,7 @@ def test_without_a_folder_only_the_summary_is_printed(run: Run, people: Path, no
     before = names(people.parent)
     done = run("evaluate", people, noisy, *DROPPED)
     assert done.code == 0, done.err
-    assert done.out.startswith('Does not meet policy "research" (no policy was named). ')
+    assert done.out.startswith('Inconclusive for policy "research" (no policy was named). ')
     assert "\nRisk: " in done.out
     assert "\nUtility: " in done.out
     assert len(done.out.splitlines()) <= 10

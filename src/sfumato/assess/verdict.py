@@ -282,6 +282,8 @@ def _missing_words(each: UndecidedLimit) -> str:
     """Why a limit could not be judged, without a full stop."""
     if each.value is not None and each.allowed is not None:
         return limit_sentence(each.limit, each.finding, each.value, each.allowed, each.interval)
+    if each.limit == "control":
+        return f"There is no control group; {each.reason}"
     name = limit_name(each.limit, each.finding)
     return f"{name[:1].upper()}{name[1:]} was not judged: {each.reason}"
 

@@ -245,6 +245,7 @@ def _share(tries: Tries) -> float:
 
 
 RAREST, _USUAL_PERSONS = "rarest-category", 10
+_CONTROL = "name a policy to attack shadow releases, or hold out records"
 
 
 def judge(
@@ -262,8 +263,8 @@ def judge(
     checks, missing = limit_checks(report, policy)
     results = _results(checks, policy)
     exceeded, unsure = _exceeded(results), _undecided(results)
-    unmet, unknown = _requirements(report, policy, facts)
-    missing = sorted([*unsure, *missing, *unknown], key=lambda each: not each.needed)
+    unmet, unknown = _requirements(report, policy, facts, asked=asked)
+    missing = sorted([*unsure, *missing, *unknown], key=lambda each: (not each.needed, each.limit != "control"))
     exceeded.sort(key=lambda each: -times_allowed(each.limit, float(each.value or 0.0), float(each.allowed)))
     found = (*exceeded, *unmet)
     outcome, to_try = Ruling.MEETS, tuple[str, ...]()
@@ -368,25 +369,31 @@ def _undecided(results: Sequence[LimitResult]) -> list[UndecidedLimit]:
 
 
 def _requirements(
-    report: Report, policy: Policy, facts: Sequence[Fact]
+    report: Report, policy: Policy, facts: Sequence[Fact], *, asked: bool
 ) -> tuple[tuple[ExceededLimit, ...], tuple[UndecidedLimit, ...]]:
-    """List the requirements that are not met, and those that are unknown for a table of another tool."""
+    """List the requirements that are not met, and those that are unknown.
+
+    They are unknown for a table of another tool. If no policy was named, nobody decided against a control group.
+    """
     unmet: list[ExceededLimit] = []
     unknown: list[UndecidedLimit] = []
-    for name, asked in policy.require.items():
+    for name, required in policy.require.items():
         if name == "control":
-            if asked and not report.rows_held_out and not is_audited(report):
-                unmet.append(ExceededLimit(name, None, False, True))
+            if required and not report.rows_held_out and not is_audited(report):
+                if asked:
+                    unmet.append(ExceededLimit(name, None, False, True))
+                else:
+                    unknown.append(UndecidedLimit(name, None, _CONTROL))
         elif name == "min_group_size" and facts:
             smallest = _smallest_group(facts)
-            if smallest is None or smallest < int(asked):
-                unmet.append(ExceededLimit(name, None, smallest, asked))
+            if smallest is None or smallest < int(required):
+                unmet.append(ExceededLimit(name, None, smallest, required))
         elif name == "rare" and (shown := _shows_rare(report, policy, facts)) is not None:
             if shown:
-                unmet.append(ExceededLimit(name, RAREST, "shown", asked))
+                unmet.append(ExceededLimit(name, RAREST, "shown", required))
         elif name == "tails" and facts:
             if _shows_tails(report, policy, facts):
-                unmet.append(ExceededLimit(name, EXTREMES, "shown", asked))
+                unmet.append(ExceededLimit(name, EXTREMES, "shown", required))
         else:
             unknown.append(UndecidedLimit(name, None, "there is no certificate of the method"))
     return tuple(unmet), tuple(unknown)
