@@ -20,6 +20,7 @@ from sfumato.methods.chain import Chain
 from sfumato.methods.chain.columns import read_columns
 from sfumato.methods.chain.draw import _adjacent_numbers, _bound_contributions, _Leaves, _move_numbers
 from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.chain.regression import Predictors, Regressions
 from sfumato.methods.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Field, Kind, Schema
@@ -473,10 +474,34 @@ def test_each_class_of_the_first_column_has_slopes_of_its_own() -> None:
     assert links[1] < -0.9
 
 
+def test_one_gram_matrix_solves_each_regression_as_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(33)
+    ill, x, z = rng.random(2000) < 0.4, rng.normal(size=2000), rng.normal(size=2000)
+    y = np.where(ill, x, 2.0 - x) + z**2 + rng.normal(size=2000)
+    table = pa.table({"ill": np.where(ill, "yes", "no"), "x": x, "z": z, "y": y})
+    columns = read_columns(Codec.fit(table, Schema.infer(table)).encode(table), 5)
+    codes = np.column_stack([column.codes(column.cells) for column in columns])
+    before = [columns[place].cells for place in (1, 2)]
+    numbers = np.column_stack(
+        [*before, *((np.clip(n, *np.quantile(n, [0.02, 0.98])) - np.median(n)) ** 2 for n in before)]
+    )
+    design = np.column_stack([codes[:, 0] == 0, codes[:, 0] == 1, numbers, numbers * (codes[:, [0]] == 1)])
+    apart, cells = design - design.mean(axis=0), columns[3].cells
+    ridge = np.vstack([apart, np.eye(design.shape[1])])
+    slopes = np.linalg.lstsq(ridge, np.append(cells - cells.mean(), np.zeros(design.shape[1])), rcond=None)[0]
+    for most in (4096, 0):  # shared, or of the wanted columns alone
+        monkeypatch.setattr("sfumato.methods.chain.regression._MOST_REGRESSORS", most)
+        fitted = Regressions(columns, codes, Predictors(codes)).fit(3, range(3))
+        assert fitted is not None
+        rest, regression = fitted
+        np.testing.assert_allclose(rest.cells, cells - cells.mean() - apart @ slopes, atol=1e-9)
+        assert regression.explained == pytest.approx(1.0 - rest.cells @ rest.cells / np.var(cells) / 2000)
+
+
 def test_a_regression_over_several_blocks_of_rows_is_that_over_one(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"a": np.arange(500.0), "b": np.arange(500.0) ** 1.5})
     whole = sf.sanitize(table, Chain(), seed=1, report=False).table
-    monkeypatch.setattr("sfumato.methods.chain.draw._ROWS", 64)
+    monkeypatch.setattr("sfumato.methods.chain.regression._CELLS", 256)
     parts = sf.sanitize(table, Chain(), seed=1, report=False).table
     np.testing.assert_allclose(parts["b"].to_numpy(), whole["b"].to_numpy(), rtol=1e-6)
 

@@ -102,14 +102,13 @@ class Chain:
         by_name = {column.name: column for column in read_columns(records, rare)}
         names, wanted = self.sequence(records), records.wanted or RowRequest(len(records))
         columns = [by_name[name] for name in names]
-        codes = np.empty((len(records), len(columns)), dtype=np.uint8)
+        codes = np.column_stack([column.codes(column.cells) for column in columns])
         apart = names[0] == records.target and columns[0].is_told_apart
-        people = SourceRecords(codes, levels, strata, persons, rare, leaf, apart)
-        rows, counts, known = _draw_columns(columns, people, wanted, width(records.layout), rng)
+        people = SourceRecords(columns, codes, levels, strata, persons, rare, leaf, apart)
+        rows, counts, known = _draw_columns(people, wanted, width(records.layout), rng)
         again = self._redrawn_target(records, names, wanted)
         if again is not None:
-            before = {place: column for place, column in enumerate(columns) if place != again}
-            step = prepare_step(columns[again], before, people, rng)
+            step = prepare_step(again, [place for place in range(len(columns)) if place != again], people, rng)
             if step.regression is None or step.regression.explained < _AGAIN:
                 again = None
             else:
@@ -146,17 +145,17 @@ class Chain:
 
 
 def _draw_columns(
-    columns: Sequence[ChainColumn], people: SourceRecords, wanted: RowRequest, d: int, rng: np.random.Generator
+    people: SourceRecords, wanted: RowRequest, d: int, rng: np.random.Generator
 ) -> tuple[ChainRows, list[LeafCounts], list[tuple[ChainColumn, Tree]]]:
     """Rows drawn column by column, with the leaves of each column and the data they were grown from."""
     from sfumato.methods.chain.draw import prepare_step
     from sfumato.methods.chain.rows import begin_rows, draw_head, without_cells
 
+    columns = people.columns
     counts, known, head = [], [], []
     rows = begin_rows(people.strata, wanted.rows, len(columns), rng)
-    for place, column in enumerate(columns):
-        step = prepare_step(column, dict(enumerate(columns[:place])), people, rng)
-        people.codes[:, place] = column.codes(column.cells)
+    for place in range(len(columns)):
+        step = prepare_step(place, range(place), people, rng)
         counts.append(step.counts)
         known.append(without_cells(step))
         if place >= len(wanted.columns):

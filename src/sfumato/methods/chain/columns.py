@@ -24,7 +24,6 @@ _SCATTERED = 0.1  # share of the people with rare numbers from which on all numb
 _SCORES = 4095  # largest score of a number: its place among all, in whole numbers
 _MANY = 30  # values of a smooth column at least
 _MOST_APART = 20  # classes of a target that have leaves of their own
-_FEW = 12  # categories that enter a regression
 _TAIL = 0.02  # share on either side beyond which the square of a number grows no more
 _MOST_CLASSES = 32  # classes that leaves are separated by; the commonest, the rest is one
 _QUANTILES = 15  # classes of a column of numbers that has missing cells too
@@ -114,13 +113,6 @@ class ChainColumn:
             return 0.0, 0.0, 0.0
         low, middle, high = np.quantile(known, [_TAIL, 0.5, 1 - _TAIL])
         return float(low), float(middle), float(high)
-
-    def design(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Regressors of cells: the number itself, or indicators of few bins."""
-        if not self.is_classes:
-            return np.where(np.isnan(cells), 0.0, cells)[:, None]
-        codes = self.codes(cells)
-        return np.asarray(codes[:, None] == np.arange(self.bins if self.bins <= _FEW else 0), dtype=np.float64)
 
     def codes(self, cells: NDArray[np.float64]) -> NDArray[np.uint8]:
         """Bin of each cell, original or drawn; missing cells have a bin of their own."""

@@ -5,142 +5,30 @@ Where a regression on those columns, over all people, explains much, only what i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import count_persons
-from sfumato.methods.chain.columns import FEW_CLASSES, LARGEST_SHARE, ChainColumn
+from sfumato.methods.chain.columns import LARGEST_SHARE, ChainColumn
+from sfumato.methods.chain.regression import ColumnRegression, Predictors, Regressions
 from sfumato.methods.chain.trees import Tree, grow_tree
 
 __all__ = [
     "LEAST_GAIN",
-    "ColumnRegression",
     "ColumnStep",
     "DrawnCells",
     "LeafCounts",
     "SourceRecords",
     "grow_on",
-    "most_predictive",
     "prepare_step",
-    "regress",
 ]
 
-_EXPLAINED = 0.1  # share of a column's variance from which a regression is worth while
-_MOST_BEFORE, _MOST_LOOKED, _GROUPS = 50, 10_000, 16
-_PEOPLE_EACH = 10  # people that a regressor needs; with fewer there are slopes alone
 _BESIDE = 0.02  # share of a column's numbers that lie between a drawn one and what it becomes, at most
 _FAR_FROM, _FAR_EACH = 100, 25  # people of a leaf up to which numbers move as far as ever, and how many more add that
-_ROWS = 1 << 16  # rows of a block, so that memory stays bounded
-
-
-@dataclass(frozen=True, eq=False)
-class _Design:
-    """Regressors of rows: each preceding number and its square, or indicators of few categories.
-
-    Where it is ``classed``, the numbers come once more for each class of the first column but one.
-    """
-
-    before: tuple[tuple[int, ChainColumn], ...]
-    squares: bool
-    classed: bool
-
-    def blocks(self, cells: Mapping[int, NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
-        """Regressors of rows in blocks."""
-        count = len(cells[self.before[0][0]])
-        for start in range(0, max(count, 1), _ROWS):
-            parts, numbers = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
-            for place, column in self.before:
-                x = column.design(cells[place][start : start + _ROWS])
-                if self.squares and not column.is_classes:
-                    low, middle, high = column.bend
-                    x = np.hstack([x, (np.clip(x, low, high) - middle) ** 2])
-                (parts if column.is_classes else numbers).append(x)
-            if self.classed and numbers:
-                products = [parts[0][:, [each]] * x for each in range(1, parts[0].shape[1]) for x in numbers]
-                numbers = [*numbers, *products]
-            yield np.hstack([*parts, *numbers])
-
-    @property
-    def width(self) -> int:
-        """Number of regressors."""
-        return int(next(self.blocks({place: column.cells[:1] for place, column in self.before})).shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnRegression:
-    """Linear regression of a column on preceding ones, their squares, and their products with classes.
-
-    ``explained`` is the share of the column's variance that it explains.
-    """
-
-    design: _Design
-    centre: float
-    mean: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-    explained: float
-
-    def at(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Fitted values at drawn cells of the preceding columns, given by index."""
-        cells = {place: drawn[place] for place, _ in self.design.before}
-        return np.concatenate([self.centre + (x - self.mean) @ self.slopes for x in self.design.blocks(cells)])
-
-
-def regress(
-    column: ChainColumn, before: Mapping[int, ChainColumn], codes: NDArray[np.uint8]
-) -> tuple[ChainColumn, ColumnRegression] | None:
-    """Residuals of a regression on the preceding columns, and the regression.
-
-    None if the column has heaps or missing cells, or the regression explains less than a tenth of its variance.
-    """
-    if not before or not column.is_smooth:
-        return None
-    chosen = most_predictive(*column.score(), codes, before)
-    first, n = next(iter(before)), len(column.cells)
-    classed = first in chosen and before[first].is_classes and before[first].bins <= FEW_CLASSES
-    design = _Design(tuple((place, before[place]) for place in chosen), squares=True, classed=classed)
-    if _PEOPLE_EACH * design.width > n:
-        design = replace(design, squares=False, classed=False)
-    cells = {place: before[place].cells for place in chosen}
-    centre = float(column.cells.mean())
-    y = column.cells - centre
-    mean = np.sum([x.sum(axis=0) for x in design.blocks(cells)], axis=0) / n
-    square, product = np.eye(len(mean)), np.zeros(len(mean))
-    for block, x in enumerate(design.blocks(cells)):
-        apart = x - mean
-        square += apart.T @ apart
-        product += apart.T @ y[block * _ROWS : (block + 1) * _ROWS]
-    slopes = np.asarray(np.linalg.solve(square, product), dtype=np.float64)
-    rest = column.cells - np.concatenate([centre + (x - mean) @ slopes for x in design.blocks(cells)])
-    explained = 1.0 - float(rest @ rest) / float(y @ y)
-    if explained < _EXPLAINED:
-        return None
-    regression = ColumnRegression(design, centre, mean, slopes, explained)
-    return replace(column, cells=rest, rare=np.ones(n, dtype=np.bool_)), regression
-
-
-def most_predictive(
-    score: NDArray[np.int64], classes: int, codes: NDArray[np.uint8], before: Mapping[int, ChainColumn]
-) -> list[int]:
-    """Indices of the predictors: all, or those of many whose bins differ most in the column's score.
-
-    How much they differ is the share of a column's variance between few groups of scores, over some of the records.
-    """
-    places = np.array(list(before), dtype=np.int64)
-    if len(places) <= _MOST_BEFORE:
-        return [int(place) for place in places]
-    some = np.linspace(0, len(codes) - 1, min(len(codes), _MOST_LOOKED)).astype(np.int64)
-    high = max(1, int(score.max()) + 1)
-    groups = score[some] if classes else score[some] * _GROUPS // high
-    x = codes[some][:, places].astype(np.float32)
-    x -= x.mean(axis=0)
-    within = (groups[:, None] == np.unique(groups)).astype(np.float32)
-    between = ((within.T @ x) ** 2 / within.sum(axis=0)[:, None]).sum(axis=0)
-    share = between / np.maximum((x * x).sum(axis=0), 1e-9)
-    return [int(place) for place in places[np.sort(np.argsort(-share, kind="stable")[:_MOST_BEFORE])]]
-
 
 LEAST_GAIN = 3.0
 """Chosen on Adult and Abalone: with less leaves remember people, with far more use is lost."""
@@ -150,12 +38,13 @@ LEAST_GAIN = 3.0
 class SourceRecords:
     """Options and data of the records that columns are drawn from.
 
-    ``codes`` are the bins of their cells, column after column; ``persons`` tells whom each is about, from 0, and is
-    None if each is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a
-    leaf; from 100 on numbers move the further the more that is. ``apart`` tells whether the first column holds classes
-    that leaves do not mix where they need not.
+    ``codes`` are the bins of their cells, column by column; ``persons`` tells whom each is about, from 0, None if each
+    is about a person of its own. ``k`` is how far a rare number moves, ``leaf`` the fewest persons of a leaf; from 100
+    on numbers move the further the more that is. ``apart`` tells whether the first column holds classes that leaves do
+    not mix where they need not.
     """
 
+    columns: Sequence[ChainColumn]
     codes: NDArray[np.uint8]
     levels: NDArray[np.int64]
     strata: NDArray[np.int64]
@@ -163,6 +52,16 @@ class SourceRecords:
     k: int
     leaf: int
     apart: bool = False
+
+    @cached_property
+    def predictors(self) -> Predictors:
+        """Which of many columns predict another best."""
+        return Predictors(self.codes)
+
+    @cached_property
+    def regressions(self) -> Regressions:
+        """Regressions between the columns."""
+        return Regressions(self.columns, self.codes, self.predictors)
 
     @property
     def reach_factor(self) -> float:
@@ -242,18 +141,17 @@ class ColumnStep:
             )
         present = ~np.isnan(cells) & self.column.is_number
         if self.regression is not None:
-            cells = np.nan_to_num(cells) + self.regression.at(drawn)
+            cells = np.nan_to_num(cells) + self.regression.at(drawn, codes)
         elif self.column.is_graded:
             copied = present & ~moves
             cells[copied] = _adjacent_numbers(self.column, cells[copied], rng)
         return DrawnCells(cells, present & ~moves, present & moves)
 
 
-def prepare_step(
-    column: ChainColumn, before: Mapping[int, ChainColumn], people: SourceRecords, rng: np.random.Generator
-) -> ColumnStep:
-    """Prepare the drawing of a column given the indices of the preceding ones."""
-    regressed = regress(column, before, people.codes)
+def prepare_step(place: int, before: Sequence[int], people: SourceRecords, rng: np.random.Generator) -> ColumnStep:
+    """Prepare the drawing of a column given the preceding ones, all by index."""
+    column = people.columns[place]
+    regressed = people.regressions.fit(place, before)
     beyond, regression = (column, None) if regressed is None else regressed
     tree = grow_on(beyond, before, people)
     labels = tree.labels
@@ -272,15 +170,15 @@ def prepare_step(
     return ColumnStep(column, tree, supply, regression, people.k, people.reach_factor, counts)
 
 
-def grow_on(column: ChainColumn, before: Mapping[int, ChainColumn], people: SourceRecords) -> Tree:
+def grow_on(column: ChainColumn, before: Sequence[int], people: SourceRecords) -> Tree:
     """Tree for a column on the preceding ones; of many, on the most predictive."""
     score, classes = column.score()
-    chosen = most_predictive(score, classes, people.codes, before)
+    chosen = people.predictors.most_predictive(score, classes, before)
     apart = people.apart and 0 in before
     if apart and chosen[0] != 0:
         chosen = [0, *chosen]
-    bins = np.array([before[place].bins for place in chosen], dtype=np.int64)
-    nominal = np.array([not before[place].is_number for place in chosen], dtype=np.bool_)
+    bins = np.array([people.columns[place].bins for place in chosen], dtype=np.int64)
+    nominal = np.array([not people.columns[place].is_number for place in chosen], dtype=np.bool_)
     some = chosen != list(range(len(chosen)))
     tree = grow_tree(
         people.codes[:, chosen] if some else people.codes, bins, nominal, score, classes,

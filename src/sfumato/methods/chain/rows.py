@@ -226,12 +226,13 @@ class RegrownTrees:
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of people by their coordinates."""
         nothing = np.zeros(len(self.codes), dtype=np.int64)
-        people = SourceRecords(self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart)
+        people = SourceRecords(
+            self.columns, self.codes, nothing, nothing, None, 0, min(self.leaf, len(nothing)), self.apart
+        )
         steps = []
         for place, each in enumerate(self.columns):
             last = len(self.columns) if place == self.again else place
-            before = {other: column for other, column in enumerate(self.columns[:last]) if other != place}
-            steps.append((each, grow_on(each, before, people)))
+            steps.append((each, grow_on(each, [other for other in range(last) if other != place], people)))
         return LeafLikelihood(tuple(steps), self.codes)(values)
 
     def __repr__(self) -> str:
