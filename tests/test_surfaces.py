@@ -14,7 +14,7 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli import app
-from sfumato.cli.options import parameters_told
+from sfumato.cli.options import parameters_from
 from sfumato.core.arguments import check_argument
 from sfumato.core.distributions.domains import Labels
 from sfumato.core.errors import OptionError
@@ -107,7 +107,7 @@ def on_the_command_line(parameters: dict[str, Any], folder: Path) -> dict[str, A
         words += [f"--{name.replace('_', '-')}", *(word.replace("SPEC", str(folder / "spec.toml")) for word in spelt)]
     command = app.get_command(click.Context(app), "sanitize")
     assert command is not None
-    return parameters_told(command.make_context("sanitize", words).params)
+    return parameters_from(command.make_context("sanitize", words).params)
 
 
 def test_every_field_of_every_mechanism_is_a_parameter_of_its_method_and_an_option() -> None:
@@ -150,7 +150,7 @@ def test_a_parameter_is_reached_from_everywhere(method: str, name: str, tmp_path
 def test_a_value_of_a_column_that_is_none_is_refused(name: str, text: str) -> None:
     nothing = dict.fromkeys(all_parameters())
     with pytest.raises(OptionError, match=f"{name}= takes a column and its value, as in"):
-        parameters_told({**nothing, name: (text,)})
+        parameters_from({**nothing, name: (text,)})
 
 
 def test_parameters_stand_for_the_mechanism() -> None:

@@ -463,7 +463,7 @@ def given(options: RunOptions | PublishOptions) -> dict[str, object]:
     }
 
 
-def types_of_options(owner: type[Any]) -> dict[str, Any]:
+def types_of_options(owner: type[Any]) -> dict[str, object]:
     """Type of each option of a class, by name."""
     from sfumato.tables.schema import Schema
 

@@ -90,9 +90,9 @@ def bounded_study(study: Study) -> Study:
     for rows in (original, released, holdout):
         if rows is not None:
             rows.setflags(write=False)
-    told = None if held is None else tuple(held)
+    held_columns = None if held is None else tuple(held)
     return dataclasses.replace(
-        study, pairs=tuple(pairs), held=told, original=original, released=released, holdout=holdout
+        study, pairs=tuple(pairs), held=held_columns, original=original, released=released, holdout=holdout
     )
 
 

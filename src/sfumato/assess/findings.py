@@ -284,7 +284,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """The finding as a JSON object; a number that is not finite is null."""
-        document: dict[str, Any] = {name: _finite(value) for name, value in plain(self).items()}
+        document: dict[str, object] = {name: _finite(value) for name, value in plain(self).items()}
         return document | {"excess": _finite(self.excess), "status": self.status}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +32,7 @@ class Standard:
     not_covered: str
 
 
-def standards(report: Report, document: dict[str, object], *, owner: bool) -> list[Standard]:
+def standards(report: Report, document: Mapping[str, Any], *, owner: bool) -> list[Standard]:
     """The facts under each framework; NIST SP 800-226 only for a method with a privacy budget."""
     findings = [finding for finding in report.findings if owner or finding.public]
     rows = {each.risk: each for each in reversed(risk_table(findings, report.verdict))}
@@ -125,7 +125,7 @@ def _nist(privacy: dict[str, object]) -> Standard:
     )
 
 
-def _hipaa(report: Report, document: dict[str, object]) -> Standard:
+def _hipaa(report: Report, document: Mapping[str, Any]) -> Standard:
     method = document.get("method")
     levels = document.get("levels")
     smallest = levels.get("smallest_group") if isinstance(levels, dict) else None
@@ -168,7 +168,7 @@ _MOST_REASONS = 3
 _ON_ONE_PAGE = ("Method", "Smallest group", "Groups", "Smallest leaf", "Leaves")
 
 
-def write_page(report: Report, *, edition: Literal["owner", "public"], certificate: dict[str, object] | None) -> str:
+def write_page(report: Report, *, edition: Literal["owner", "public"], certificate: Mapping[str, Any] | None) -> str:
     """Write the page of an edition; everything in it that came from outside is escaped."""
     owner = edition == "owner"
     findings = [finding for finding in report.findings if owner or finding.public]
@@ -190,7 +190,7 @@ def write_page(report: Report, *, edition: Literal["owner", "public"], certifica
     )
 
 
-def write_summary(report: Report, *, certificate: dict[str, object] | None) -> str:
+def write_summary(report: Report, *, certificate: Mapping[str, Any] | None) -> str:
     """Write one printed page for the person who signs for a release; it stays with the owner."""
     content = _content(report, report.findings, certificate, owner=True)
     document = certificate or {}
@@ -206,7 +206,7 @@ def write_summary(report: Report, *, certificate: dict[str, object] | None) -> s
 
 
 def _content(
-    report: Report, findings: Sequence[Finding], certificate: dict[str, Any] | None, *, owner: bool
+    report: Report, findings: Sequence[Finding], certificate: Mapping[str, Any] | None, *, owner: bool
 ) -> dict[str, Any]:
     """What every page has: verdict, risk, utility, columns, claims."""
     document = certificate or {}
@@ -252,7 +252,7 @@ def _page(name: str) -> jinja2.Template:
     )
 
 
-def _made(report: Report, document: dict[str, object]) -> list[tuple[str, str]]:
+def _made(report: Report, document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List how the table was made, from what the certificate says."""
     made = [("Original rows", f"{report.rows_original:,}"), ("Released rows", f"{report.rows_released:,}")]
     if document.get("method"):
@@ -291,9 +291,9 @@ def _claim(claim: dict[str, object]) -> dict[str, str]:
     }
 
 
-def _families(findings: Sequence[Finding], figures: Sequence[Figure]) -> list[dict[str, Any]]:
+def _families(findings: Sequence[Finding], figures: Sequence[Figure]) -> list[dict[str, object]]:
     """A box for each family with its tables and figures; attacks with a significant excess stand first."""
-    families = []
+    families: list[dict[str, object]] = []
     for family, (title, name) in _FAMILIES.items():
         some = [finding for finding in findings if finding.family is family]
         if some:

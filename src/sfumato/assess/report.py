@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -41,7 +42,7 @@ class Report:
     findings : tuple of Finding
     figures : tuple of Figure
     rows_original, rows_released : int
-    sizes : dict
+    sizes : mapping
         How many rows were looked at, and the time limit where one was given.
     seconds : dict
         How long each measure took.
@@ -51,7 +52,7 @@ class Report:
         Rows of the control group.
     verdict : Verdict or None
         Verdict of a policy; None if none was applied.
-    certificate : dict or None
+    certificate : mapping or None
         Document of the certificate of the release, which its pages show.
     frame : {"arrow", "pandas", "polars"}
         Kind of frame that the original came in.
@@ -65,12 +66,12 @@ class Report:
     figures: tuple[Figure, ...]
     rows_original: int
     rows_released: int
-    sizes: dict[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     rows_held_out: int = 0
     verdict: Verdict | None = None
-    certificate: dict[str, Any] | None = None
+    certificate: Mapping[str, Any] | None = None
     frame: str = "arrow"
     target: str | None = None
     columns: tuple[ColumnRisk, ...] = ()
@@ -104,14 +105,14 @@ class Report:
             "figures": [{key: getattr(figure, key) for key in shown} for figure in self.figures],
         }
 
-    def to_html(self, *, edition: Edition = "owner", certificate: dict[str, Any] | None = None) -> str:
+    def to_html(self, *, edition: Edition = "owner", certificate: Mapping[str, Any] | None = None) -> str:
         """Write the report as one self-contained page.
 
         Parameters
         ----------
         edition : {"owner", "public"}
             The public edition holds public findings and figures only.
-        certificate : dict, optional
+        certificate : mapping, optional
             The certificate's JSON document: what is claimed and what is refused; by default its own.
         """
         if edition not in ("owner", "public"):
@@ -120,12 +121,12 @@ class Report:
 
         return write_page(self, edition=edition, certificate=certificate or self.certificate)
 
-    def to_summary(self, *, certificate: dict[str, Any] | None = None) -> str:
+    def to_summary(self, *, certificate: Mapping[str, Any] | None = None) -> str:
         """Write one page that can be printed, for whoever signs for the release; it stays with the owner.
 
         Parameters
         ----------
-        certificate : dict, optional
+        certificate : mapping, optional
             The certificate's JSON document; by default its own.
         """
         from sfumato.assess.page import write_summary
@@ -184,12 +185,12 @@ class Report:
         The numbers are ranks for `sfumato.assess.plain.fitting`: lines with the highest rank are left out first.
         """
         verdict, columns = self.verdict, ", ".join(f'"{column}"' for column, _ in risky_columns(self.columns))
-        said = verdict is not None and any(each.finding for each in verdict.exceeded[:1])  # the verdict names an attack
+        attack_named = verdict is not None and any(each.finding for each in verdict.exceeded[:1])
         return [
             *(() if verdict is None else ((0, verdict.short_sentence()),)),
             *(((3, verdict.basis),) if verdict is not None and verdict.basis else ()),
             (
-                4 if said and not known_rows_sentence(self.findings) else 1,
+                4 if attack_named and not known_rows_sentence(self.findings) else 1,
                 f"Risk: {risk_sentence(self.findings, self.verdict)}",
             ),
             (1, f"Utility: {use_sentence(self.findings, self.target, short=True)}"),

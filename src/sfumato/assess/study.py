@@ -323,7 +323,7 @@ class Study:
     rule_names: tuple[str, ...] = ()  # names of all columns that rules may speak of
     persons: Places | None = None  # whom each original row is about; None if each is about a person of its own
     held_persons: Places | None = None  # the same of the rows held out
-    quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner said
+    quasi_identifiers: tuple[str, ...] = ()  # columns that an outsider is taken to know, where the owner named some
     linked: Places | None = None  # released person of each released row, where rows of a person stay together
     standings: tuple[PopulationUniqueness, ...] = ()  # column by column, if these are parts of tables
     options: MeasureOptions = MeasureOptions()

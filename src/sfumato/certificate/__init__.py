@@ -42,11 +42,11 @@ class CertificateEntries:
     table_sha256: str | None
     schema_sha256: str
     files: dict[str, str]
-    facts: tuple[dict[str, Any], ...]
+    facts: tuple[dict[str, object], ...]
     claims: tuple[Claim, ...]
     refused: tuple[Refused, ...]
     levels: dict[str, int]
-    privacy: dict[str, Any] | None = None
+    privacy: dict[str, object] | None = None
 
 
 def read_written(document: Mapping[str, Any]) -> CertificateEntries:
@@ -141,7 +141,7 @@ class Certificate:
         return {} if sizes is None else dict(zip(("smallest_group", "groups", "violations"), sizes, strict=True))
 
     @property
-    def privacy(self) -> dict[str, Any] | None:
+    def privacy(self) -> Mapping[str, Any] | None:
         """The proved guarantee and what each step spent, in zCDP; None if nothing of the kind is proved."""
         return next((fact.privacy for fact in self.facts if fact.privacy is not None), None)
 
@@ -201,7 +201,7 @@ class Certificate:
         return certificate
 
 
-def _fact(document: dict[str, Any]) -> Fact:
+def _fact(document: Mapping[str, object]) -> Fact:
     try:
         return fact_from_json(document)
     except BadInput as error:

@@ -69,7 +69,7 @@ class Console:
         if not self.quiet:
             tell_error(text)
 
-    def result(self, document: dict[str, Any]) -> None:
+    def result(self, document: dict[str, object]) -> None:
         """Print the one JSON document."""
         if self.as_json:
             from sfumato.core.documents import write_json
@@ -84,12 +84,12 @@ class Console:
                 yield
             return
         from rich.console import Console as RichConsole
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         layout = (TextColumn("{task.description:<18}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
         times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
         with Progress(*layout, *times, console=RichConsole(stderr=True), transient=True) as bars:
-            tasks: dict[str, Any] = {}
+            tasks: dict[str, TaskID] = {}
 
             def show(stage: str, fraction: float) -> None:
                 if stage not in tasks:
@@ -171,7 +171,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             click.echo("sfumato: interrupted; nothing was written", err=True)
             sys.exit(INTERRUPTED)
-        except BrokenPipeError:  # whoever reads what is said has read enough
+        except BrokenPipeError:  # whoever reads the output has read enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except (Abort, ClickException, Exit):

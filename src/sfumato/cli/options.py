@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,7 +47,7 @@ __all__ = [
     "offered_methods",
     "options",
     "options_of_verb",
-    "parameters_told",
+    "parameters_from",
     "passphrase_prompt",
     "say_dropped",
     "signer_at",
@@ -349,31 +350,29 @@ def _parameter_option(parameter: Parameter) -> click.Option:
     assert option is not None
     plain = f"--{name.replace('_', '-')}"
     spelt = (plain, *(each for each in (spelled_option(name, option),) if each != plain), name)
-    settings: dict[str, Any] = {"help": option.help, "panel": option.panel}
+    declared = partial(click.RichOption, spelt, help=option.help, panel=option.panel)
     if parameter.kind is bool:
-        return click.RichOption(spelt, is_flag=True, **settings)
+        return declared(is_flag=True)
     if parameter.by_column:
         value = (
             "FILE" if name == "specs" else "LAW" if parameter.kind is str else ("N", "LOW,HIGH")[parameter.values - 1]
         )
-        return click.RichOption(spelt, multiple=True, metavar=f"COLUMN={value}", **settings)
+        return declared(multiple=True, metavar=f"COLUMN={value}")
     if parameter.several:
-        return click.RichOption(spelt, multiple=True, metavar="COL", **settings)
+        return declared(multiple=True, metavar="COL")
     choices = click.Choice(option.choices) if option.choices else parameter.kind
     metavar = "LOW HIGH" if parameter.width > 1 else None
-    return click.RichOption(spelt, type=choices, nargs=parameter.width, metavar=metavar, **settings)
+    return declared(type=choices, nargs=parameter.width, metavar=metavar)
 
 
-def parameters_told(entries: dict[str, Any]) -> dict[str, Any]:
+def parameters_from(entries: Mapping[str, Any]) -> dict[str, object]:
     """Given parameters of a method, with those of columns parsed; 0 counts as given."""
     from sfumato.methods.catalogue import all_parameters
 
     known = all_parameters()
     chosen = {name: entries[name] for name in known if entries[name] not in (None, ()) and entries[name] is not False}
-    for name, given in chosen.items():
-        if known[name].by_column:
-            chosen[name] = tuple(_of_column(known[name], text) for text in given)
-    return chosen
+    by_column = {name: texts for name, texts in chosen.items() if known[name].by_column}
+    return chosen | {name: tuple(_of_column(known[name], text) for text in texts) for name, texts in by_column.items()}
 
 
 def _of_column(parameter: Parameter, text: str) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from sfumato.cli.options import (
     offered_methods,
     options,
     options_of_verb,
-    parameters_told,
+    parameters_from,
     say_dropped,
     signer_at,
     tell_signer,
@@ -101,7 +101,7 @@ def sanitize(
     check_output(output, overwrite=publishing.overwrite)
     if pdf:
         _check_pdf(report=publishing.report)
-    options, parameters = options_from(RunOptions, arguments), parameters_told(arguments)
+    options, parameters = options_from(RunOptions, arguments), parameters_from(arguments)
     choice = MethodChoice(method=arguments["method"], parameters=parameters)
     if recipe is not None:
         check_beside_recipe(choice, options)

@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import sys
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,9 +143,9 @@ def inspect(
         console.say_broken(f"\nWritten to {output}: {kept}")
     numerals = {name: list(getattr(form.numerals, name)) for name in ("commas", "thousands", "doubtful")}
     sheet = None if form.sheet is None else form.sheet.name
-    read: dict[str, Any] = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
+    read: dict[str, object] = {"format": form.format.value, "delimiter": form.delimiter, "sheet": sheet, **numerals}
     read |= {"encoding": form.encoding, "header_row": form.header_row, "detected": list(form.found)}
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "rows": table.num_rows,
         "read": read,
         "columns": [_jsonable(field_to_document(f)) for f in found],
@@ -365,7 +366,7 @@ def doctor(console: Console, warmed: bool) -> None:
     found = _examine()
     for line in _lines(found):
         console.say(line)
-    console.result(found)
+    console.result(found.to_json())
 
 
 def warm() -> None:
@@ -392,25 +393,43 @@ def warm() -> None:
     tell("compiling groups", 1.0)
 
 
-def _examine() -> dict[str, Any]:
-    """What there is: versions, machine, compiled code, browser, engine, extras."""
+@dataclass(frozen=True)
+class Installation:
+    """Versions, machine, compiled code, browser, engine for secure computation, extensions, and missing extras."""
+
+    sfumato: str
+    python: str
+    system: str
+    cores: int
+    memory_gb: float | None
+    packages: dict[str, str | None]
+    compiled: bool
+    browser: str | None
+    engine: str | None
+    extensions: dict[str, str]
+    extras: dict[str, list[str]]  # packages that each lacks
+
+    def to_json(self) -> dict[str, object]:
+        """Document for other programs."""
+        extras = {name: {"for": _USES[name], "missing": missing} for name, missing in self.extras.items()}
+        return {**vars(self), "extras": extras}
+
+
+def _examine() -> Installation:
     needed, extras = _requirements()
-    return {
-        "sfumato": __version__,
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count() or 1,
-        "memory_gb": _memory(),
-        "packages": {name: _version(name) for name in needed},
-        "compiled": _is_compiled(),
-        "browser": _browser(),
-        "engine": _engine(),
-        "extensions": _extensions(),
-        "extras": {
-            name: {"for": _USES[name], "missing": [each for each in extras.get(name, ()) if _version(each) is None]}
-            for name in _USES
-        },
-    }
+    return Installation(
+        __version__,
+        platform.python_version(),
+        f"{platform.system()} {platform.machine()}",
+        os.cpu_count() or 1,
+        _memory(),
+        {name: _version(name) for name in needed},
+        _is_compiled(),
+        _browser(),
+        _engine(),
+        _extensions(),
+        {name: [each for each in extras.get(name, ()) if _version(each) is None] for name in _USES},
+    )
 
 
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:
@@ -481,25 +500,24 @@ def _extensions() -> dict[str, str]:
         return {"error": str(error)}
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    memory = "" if found["memory_gb"] is None else f", {found['memory_gb']:g} GB of memory"
-    cores = f"{found['cores']} core{'' if found['cores'] == 1 else 's'}"
-    lines = [f"sfumato {found['sfumato']} on Python {found['python']}, {found['system']}, {cores}{memory}."]
-    lacking = [name for name, version in found["packages"].items() if version is None]
-    there = ", ".join(f"{name} {version}" for name, version in found["packages"].items() if version is not None)
+def _lines(found: Installation) -> list[str]:
+    memory = "" if found.memory_gb is None else f", {found.memory_gb:g} GB of memory"
+    cores = f"{found.cores} core{'' if found.cores == 1 else 's'}"
+    lines = [f"sfumato {found.sfumato} on Python {found.python}, {found.system}, {cores}{memory}."]
+    lacking = [name for name, version in found.packages.items() if version is None]
+    there = ", ".join(f"{name} {version}" for name, version in found.packages.items() if version is not None)
     lines.append(f"Installed:    {there}.")
     if lacking:
         lines.append(f"Needed and missing:  {', '.join(lacking)}; pip install --force-reinstall sfumato")
-    kept = "cached" if found["compiled"] else "not cached; sfumato doctor --warm compiles it, within a minute"
+    kept = "cached" if found.compiled else "not cached; sfumato doctor --warm compiles it, within a minute"
     lines.append(f"Compiled code:       {kept}.")
-    browser = found["browser"] or "none; install Chromium or Chrome, or print summary.html from another browser"
+    browser = found.browser or "none; install Chromium or Chrome, or print summary.html from another browser"
     lines.append(f"Browser for PDF:     {browser}.")
-    engine = found["engine"] or "none; see docs/several-owners.md for an environment with spu 0.9.5"
+    engine = found.engine or "none; see docs/several-owners.md for an environment with spu 0.9.5"
     lines.append(f"Secure computation:  {engine}.")
-    added = ", ".join(f"{name} ({package})" for name, package in found["extensions"].items())
+    added = ", ".join(f"{name} ({package})" for name, package in found.extensions.items())
     lines.append(f"Extensions:          {added or 'none'}.")
-    for name, extra in found["extras"].items():
-        missing = ", ".join(extra["missing"])
-        state = "installed" if not missing else f"missing ({missing}); pip install 'sfumato[{name}]'"
-        lines.append(f"Extra {name + ':':<14} {state}. For {extra['for']}.")
+    for name, missing in found.extras.items():
+        state = f"missing ({', '.join(missing)}); pip install 'sfumato[{name}]'" if missing else "installed"
+        lines.append(f"Extra {name + ':':<14} {state}. For {_USES[name]}.")
     return lines

@@ -20,8 +20,8 @@ from sfumato.core.errors import OptionError, closest_name, shown
 
 __all__ = ["Option", "Panel", "check_argument", "checked", "offered", "options_of", "spelled_option", "types_of"]
 
-_Told = ParamSpec("_Told")
-_Given = TypeVar("_Given")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PLAIN: dict[Any, tuple[Any, str]] = {
     bool: (bool, "True or False"),
@@ -32,7 +32,7 @@ _PLAIN: dict[Any, tuple[Any, str]] = {
 }
 
 
-def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
+def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function so that its arguments are checked against its annotations.
 
     Examples
@@ -46,7 +46,7 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
     signature = inspect.signature(function)
 
     @wraps(function)
-    def called(*args: _Told.args, **kwargs: _Told.kwargs) -> _Given:
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
         hints = types_of(function)
         try:
             bound = signature.bind(*args, **kwargs).arguments
@@ -61,11 +61,11 @@ def checked(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
 
 
 def _signature_message(
-    function: Callable[..., Any], signature: inspect.Signature, told: Iterable[str], error: TypeError
+    function: Callable[..., Any], signature: inspect.Signature, names: Iterable[str], error: TypeError
 ) -> str:
     """Name an unknown argument and suggest the closest one; otherwise give Python's message."""
     name = function.__name__
-    unknown = next((each for each in told if each not in signature.parameters), None)
+    unknown = next((each for each in names if each not in signature.parameters), None)
     if unknown is None:
         return f"{name}: {error}; help(sfumato.{name}) says what it takes"
     meant = closest_name(unknown, signature.parameters)
@@ -74,7 +74,7 @@ def _signature_message(
 
 
 @cache
-def types_of(owner: Callable[..., Any]) -> dict[str, Any]:
+def types_of(owner: Callable[..., Any]) -> dict[str, object]:
     """Annotated types of a function's parameters or a class's fields."""
     return get_type_hints(owner)
 

@@ -43,8 +43,8 @@ def inner(function: F) -> F:
 
     Nothing takes its address, so the wrapper for C, which costs time to compile, is left out.
     """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    return cast(F, numba.njit(**options)(function))
+    njit: Any = numba.njit  # whose annotations lack an option
+    return cast(F, njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function))
 
 
 def fixed(array: NDArray[Any], kind: DTypeLike) -> NDArray[Any]:

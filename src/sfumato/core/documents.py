@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from textwrap import wrap
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sfumato.core.errors import BadInput, OptionError, shown
 
@@ -270,7 +270,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) < len(pairs):
         raise Unparsable("a key that comes twice")
@@ -413,7 +413,7 @@ def _entries(shape: type) -> dict[str, tuple[Reader, bool]]:
 
 
 @cache
-def _hints(shape: type) -> dict[str, Any]:
+def _hints(shape: type) -> dict[str, object]:
     hints = get_type_hints(shape)
     return {field.name: hints[field.name] for field in dataclasses.fields(shape)}
 
@@ -539,11 +539,17 @@ def _named(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint).replace("typing.", "")
 
 
-_FORMS: dict[str, dict[str, Any]] = {
-    "line": {},
-    "compact": {"separators": (",", ":")},
-    "canonical": {"separators": (",", ":"), "sort_keys": True},
-    "pretty": {"indent": 2},
+class _JsonForm(NamedTuple):
+    separators: tuple[str, str] | None = None
+    sort_keys: bool = False
+    indent: int | None = None
+
+
+_FORMS = {
+    "line": _JsonForm(),
+    "compact": _JsonForm((",", ":")),
+    "canonical": _JsonForm((",", ":"), sort_keys=True),
+    "pretty": _JsonForm(indent=2),
 }
 
 
@@ -560,7 +566,7 @@ def write_json(
     >>> write_json({"b": (1, 2), "a": "é"}, "canonical")
     '{"a":"é","b":[1,2]}'
     """
-    text = json.dumps(document, ensure_ascii=escaped, allow_nan=False, default=_plain, **_FORMS[form])
+    text = json.dumps(document, ensure_ascii=escaped, allow_nan=False, default=_plain, **_FORMS[form]._asdict())
     return text + "\n" if form == "pretty" else text
 
 
@@ -571,7 +577,7 @@ def _plain(value: Any) -> Any:
     return known
 
 
-class Inline(dict[str, Any]):
+class Inline(dict[str, object]):
     """A table that is written on one line of TOML."""
 
 

@@ -36,9 +36,9 @@ def stopping_at(moment: Callable[[], float], stage: str) -> Iterator[None]:
     """
     outer = _listener.get()
 
-    def watch(told: str, fraction: float) -> None:
-        if told == stage and outer is not None:
-            outer(told, fraction)
+    def watch(name: str, fraction: float) -> None:
+        if name == stage and outer is not None:
+            outer(name, fraction)
         if monotonic() >= moment():
             raise OutOfTime
 

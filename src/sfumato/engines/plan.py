@@ -272,7 +272,7 @@ def prepare(arrow: pa.Table, plan: Plan) -> PreparedRun:
         codec,
         records,
         (*facts, *(fact for fact in (shared.fact, tails.fact) if fact is not None)),
-        _input_schema(before, shared.told if shared.changed else codec.schema, shared.schema.rules),
+        _input_schema(before, shared.before if shared.changed else codec.schema, shared.schema.rules),
         original.select(passed) if passed else None,
         shared,
         tails,
@@ -391,7 +391,7 @@ def _rules_left(original: pa.Table, shared: PooledCategories, coarse: frozenset[
     rules = rules_within(shared.schema)
     lost = {str(rule) for rule in rules if rule.form != "->" and coarse & set(rule.columns)}
     broken = {str(rule) for rule in rules if str(rule) not in lost and _breaks(rule, shared.table, shared.schema)}
-    lost |= broken - {str(rule) for rule in rules if str(rule) in broken and _breaks(rule, original, shared.told)}
+    lost |= broken - {str(rule) for rule in rules if str(rule) in broken and _breaks(rule, original, shared.before)}
     if lost:
         warnings.warn(
             UserWarning(f"rules that hold only before values are pooled or coarsened were left out: {len(lost)}"),

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ _NO_SNAPSHOT = (  # a file in it that is encrypted or packed by another method i
     *(KeyError, TypeError, ValueError, EOFError, RuntimeError, OSError, OverflowError, MemoryError),
     *(zipfile.BadZipFile, zlib.error),
 )
-_PARAMETERS = ("k", "init_number", "split", "grouping", "pending_limit", "random_state")
 
 
 class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
@@ -237,9 +236,8 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
             raise OptionError("a snapshot cannot keep a RandomState; give random_state as a number or None")
-        parameters = {name: getattr(self, name) for name in _PARAMETERS}
-        if self.random_state is not None:
-            parameters["random_state"] = int(self.random_state)
+        seed = None if self.random_state is None else int(self.random_state)
+        parameters = Parameters(self.k, self.init_number, self.split, self.grouping, self.pending_limit, seed)
         names = getattr(self, "feature_names_in_", None)
         return write_snapshot(
             Snapshot(
@@ -263,7 +261,7 @@ class DynamicCondenser(BaseEstimator):  # type: ignore[misc]
             For bytes that are not a whole snapshot of this form.
         """
         found = read_snapshot(snapshot)
-        made = cls(**found.parameters)
+        made = cls(**vars(found.parameters))
         made.n_features_in_ = found.state.d
         if found.names is not None:
             made.feature_names_in_ = np.array(found.names, dtype=object)
@@ -388,11 +386,23 @@ def _able(levels: NDArray[np.int64], strata: NDArray[np.int64]) -> NDArray[np.bo
     return able
 
 
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of a `DynamicCondenser`."""
+
+    k: int
+    init_number: int
+    split: str
+    grouping: str
+    pending_limit: int
+    random_state: int | None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshot:
     """Parameters, feature names, held rows, classes, and the state of the groups."""
 
-    parameters: dict[str, Any]
+    parameters: Parameters
     names: tuple[str, ...] | None
     values: NDArray[np.float64]
     levels: NDArray[np.int64]
@@ -408,9 +418,9 @@ class Snapshot:
 class _SnapshotHeader:
     """Metadata of a snapshot beside its arrays."""
 
-    parameters: dict[str, Any]
+    parameters: Parameters
     names: tuple[str, ...] | None
-    state: dict[str, Any]
+    state: dict[str, int | str]
 
 
 def write_snapshot(snapshot: Snapshot) -> bytes:
@@ -421,7 +431,7 @@ def write_snapshot(snapshot: Snapshot) -> bytes:
     about = _SnapshotHeader(snapshot.parameters, snapshot.names, numbers)
     body = io.BytesIO()
     text = np.frombuffer(write_json(about, escaped=True).encode(), dtype=np.uint8)
-    given: dict[str, Any] = {"about": text, "values": snapshot.values, "levels": snapshot.levels, **arrays}
+    given: Any = {"about": text, "values": snapshot.values, "levels": snapshot.levels, **arrays}
     given |= {"strata": snapshot.strata} | ({} if snapshot.classes is None else {"classes": snapshot.classes})
     np.savez(body, **given)
     return _MAGIC + hashlib.sha256(body.getvalue()).digest() + body.getvalue()
@@ -438,7 +448,7 @@ def read_snapshot(data: bytes) -> Snapshot:
         with np.load(io.BytesIO(data[start:]), allow_pickle=False) as held:
             about = from_json(_SnapshotHeader, held["about"].tobytes())
             arrays = {name.removeprefix("state "): held[name] for name in held.files if name.startswith("state ")}
-            state = MaintainerState(**arrays, **about.state)
+            state = MaintainerState(**arrays, **cast(Any, about.state))
             classes = held["classes"] if "classes" in held.files else None
             rows = held["values"], held["levels"], held["strata"]
             return Snapshot(about.parameters, about.names, *rows, classes, state)

@@ -561,7 +561,7 @@ def codec_to_document(codec: Codec) -> dict[str, Any]:
     }
 
 
-def codec_from_document(document: dict[str, Any]) -> Codec:
+def codec_from_document(document: Mapping[str, object]) -> Codec:
     """Codec from stored values; it encodes and decodes exactly as the original.
 
     Raises

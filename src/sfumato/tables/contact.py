@@ -633,7 +633,7 @@ class ColumnSample:
             evidence=self.evidence.of_rows(~gone),
         )
 
-    def told(self, note: str) -> ColumnSample:
+    def with_note(self, note: str) -> ColumnSample:
         """The column with a note in front of the one on missing cells."""
         return dataclasses.replace(self, note=note + self.note)
 

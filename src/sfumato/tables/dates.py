@@ -247,8 +247,8 @@ def _parse_format(texts: pa.Array, form: str) -> pa.Array:
     fraction = next((mark for mark in _FRACTION if mark in form), None)
     if fraction is None:
         return pc.strptime(texts, format=form, unit="s", error_is_null=True)
-    told = pc.extract_regex(texts, rf"^(?P<before>.*:\d\d)\.(?P<part>\d{{{fraction[2]}}})(?P<after>\D.*)?$")
-    before, part, after = (pc.struct_field(told, place) for place in range(3))  # all null where one text does not fit
+    parts = pc.extract_regex(texts, rf"^(?P<before>.*:\d\d)\.(?P<part>\d{{{fraction[2]}}})(?P<after>\D.*)?$")
+    before, part, after = (pc.struct_field(parts, place) for place in range(3))  # all null where one text does not fit
     bare = pc.binary_join_element_wise(before, after, pa.scalar("", texts.type))
     whole = pc.strptime(bare, format=form.replace(fraction, ""), unit=_FRACTION[fraction], error_is_null=True)
     return pc.add(whole.view(pa.int64()), part.cast(pa.int64())).view(whole.type)

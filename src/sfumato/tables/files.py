@@ -77,7 +77,7 @@ class FileFormat(StrEnum):
 class FileForm:
     """How a table was written: format, delimiter and number format of a CSV file, sheet of a workbook.
 
-    What came from a workbook or a database is released as CSV unless told. ``header_row`` is the row of the header, in
+    What came from a workbook or a database is released as CSV by default. ``header_row`` is the row of the header, in
     a workbook or in CSV, ``found`` what was detected of encoding, sheet and header, a sentence each.
     """
 
@@ -476,10 +476,10 @@ def _name_columns(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
 
     Examples
     --------
-    >>> table, said = _name_columns(pa.Table.from_arrays([["1", "2"], ["a", "b"], [" ", ""]], names=["", "town", ""]))
+    >>> table, notes = _name_columns(pa.Table.from_arrays([["1", "2"], ["a", "b"], [" ", ""]], names=["", "town", ""]))
     >>> table.to_pydict()
     {'row': ['1', '2'], 'town': ['a', 'b']}
-    >>> said
+    >>> notes
     ("The first column has no name: it is called 'row'.", 'A column without name and cells is left out.')
     """
     names = list(table.column_names)

@@ -103,8 +103,8 @@ def _noted_types(metadata: dict[bytes, bytes] | None) -> dict[str, dict[str, obj
         return {}
 
 
-def _noted_time_zone(told: Any) -> dict[str, object] | None:
-    return {"timezone": str(told["timezone"])} if isinstance(told, dict) and "timezone" in told else None
+def _noted_time_zone(note: Any) -> dict[str, object] | None:
+    return {"timezone": str(note["timezone"])} if isinstance(note, dict) and "timezone" in note else None
 
 
 def _with_metadata(table: pa.Table, note: dict[str, dict[str, object]]) -> pa.Table:
@@ -176,7 +176,7 @@ def restore(table: pa.Table, origin: Origin, free: frozenset[str] = frozenset())
     if origin.library == "pyarrow":
         fields = (table.schema if name in free else origin.empty.schema for name in table.column_names)
         table = table.cast(pa.schema([of.field(name) for of, name in zip(fields, table.column_names, strict=True)]))
-        return _with_metadata(table, {name: told for name, told in origin.note.items() if name not in free})
+        return _with_metadata(table, {name: each for name, each in origin.note.items() if name not in free})
     if origin.library == "polars":
         frame = frame_of(table, "polars")
         kinds = origin.empty.schema

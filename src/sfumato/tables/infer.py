@@ -84,7 +84,7 @@ _MOST_STRAYS = 64  # different values of a column that may have but two
 def text_number_field(seen: ColumnSample, trimmed: pa.Array) -> Field:
     """Propose the field of numbers written as text; ``trimmed`` holds the distinct texts."""
     numbers = pc.utf8_trim_whitespace(seen.present).cast(pa.float64())
-    seen = seen if seen.untyped else seen.told(", written as text")
+    seen = seen if seen.untyped else seen.with_note(", written as text")
     furthest = max(abs(edge) for edge in pc.min_max(numbers).as_py().values())
     far = _at_least(numbers, EXACT) if furthest >= EXACT else None
     if far is not None and not seen.evidence.few(far) and pc.all(pc.match_substring_regex(trimmed, r"^-?\d+$")).as_py():
@@ -326,7 +326,7 @@ def infer_field(
         return seen.field(Kind.BOOLEAN, "true or false", Domain(declared=True, categories=(False, True)))
     if is_span(kind):
         words = "times of day" if pa.types.is_time(kind) else "durations"
-        return number_field(seen.told(f", {words} counted in seconds"), listed=False)
+        return number_field(seen.with_note(f", {words} counted in seconds"), listed=False)
     if dated:
         return _date_field(seen, "dates")
     if is_text(kind):
@@ -487,9 +487,9 @@ def _text_date_field(seen: ColumnSample, trimmed: pa.Array, day_first: bool | No
     if span is None:
         return None
     seen = seen.without_texts(trimmed.filter(pc.invert(is_duration(trimmed, span))))
-    told = seen.told(f", durations written as {span} and counted in seconds")
+    noted = seen.with_note(f", durations written as {span} and counted in seconds")
     seconds, _ = seconds_of_texts(seen.trimmed, span)
-    return number_field(told, pa.array(seconds), span, listed=False)
+    return number_field(noted, pa.array(seconds), span, listed=False)
 
 
 def _label_field(seen: ColumnSample, distinct: pa.Array, trimmed: pa.Array, extra: str) -> Field:

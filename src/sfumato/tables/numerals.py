@@ -293,8 +293,8 @@ class NumeralScan:
 
     def join(self, found: Mapping[str, Sequence[Any]]) -> None:
         """Add the summaries of other rows."""
-        for name, told in found.items():
-            self._columns.setdefault(name, _TextSummary()).join(*told)
+        for name, summary in found.items():
+            self._columns.setdefault(name, _TextSummary()).join(*summary)
 
     @property
     def all_plain(self) -> bool:

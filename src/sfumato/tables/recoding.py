@@ -62,7 +62,7 @@ def hierarchy_of(field: Field) -> Hierarchy:
     return read_hierarchy(found) if isinstance(found, Path) else found
 
 
-def column_and_level(told: str, names: Collection[str]) -> tuple[str, int]:
+def column_and_level(text: str, names: Collection[str]) -> tuple[str, int]:
     """Column that a text names, and the hierarchy level after an @; 0 without one.
 
     Examples
@@ -70,9 +70,9 @@ def column_and_level(told: str, names: Collection[str]) -> tuple[str, int]:
     >>> column_and_level("postcode@2", ["postcode"]), column_and_level("a@2", ["a@2"])
     (('postcode', 2), ('a@2', 0))
     """
-    name, _, level = told.rpartition("@")
-    if told in names or name not in names or not re.fullmatch(r"[1-9]\d?", level, re.ASCII):
-        return told, 0
+    name, _, level = text.rpartition("@")
+    if text in names or name not in names or not re.fullmatch(r"[1-9]\d?", level, re.ASCII):
+        return text, 0
     return name, int(level)
 
 
@@ -113,7 +113,7 @@ def _at_least(hierarchy: Hierarchy, text: str, level: int) -> str:
     return text if wide else label
 
 
-def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Schema:
+def coarser(schema: Schema, levels: Iterable[tuple[str, str | None, int]]) -> Schema:
     """Schema in which columns are released at a hierarchy level: the requested one, or the column's own.
 
     Dates without a hierarchy take the calendar.
@@ -124,7 +124,7 @@ def coarser(schema: Schema, told: Iterable[tuple[str, str | None, int]]) -> Sche
         For a column that is not sanitized, or has no hierarchy.
     """
     fields = {field.name: field for field in schema}
-    for name, hierarchy, level in told:
+    for name, hierarchy, level in levels:
         field = schema[name]
         if field not in schema.encoded:
             raise OptionError(f"column {name!r} is {field.role.value}, so it has no values to widen; leave it out")

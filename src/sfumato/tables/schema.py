@@ -104,15 +104,15 @@ class _ColumnEntries:
     domain: _DomainEntries | None = None
 
 
-def _column(document: dict[str, Any]) -> dict[str, Any]:
+def _column(document: dict[str, object]) -> dict[str, object]:
     """TOML entries of a column: the reason as a comment, the domain on its own line."""
     reason, domain = document.pop("reason", None), document.pop("domain", None)
     if reason:
         document["name"] = CommentedValue(document["name"], f"why: {reason}")
-    return document if domain is None else {**document, "domain": Inline(domain)}
+    return {**document, "domain": Inline(domain)} if isinstance(domain, dict) else document
 
 
-def field_to_document(field: Field) -> dict[str, Any]:
+def field_to_document(field: Field) -> dict[str, object]:
     """A field as plain values; a dropped column keeps no value read from the data."""
     dropped = field.role in (Role.IDENTIFIER, Role.PERSON) and not field.domain.declared
     document = plain(dataclasses.replace(field, domain=Domain()) if dropped else field)
@@ -135,7 +135,7 @@ def fields_from_document(columns: Any) -> tuple[Field, ...]:
     return tuple(_field(column, place) for place, column in enumerate(columns, 1))
 
 
-def _field(document: dict[str, Any], place: int) -> Field:
+def _field(document: dict[str, object], place: int) -> Field:
     name = document.get("name")
     if not isinstance(name, str):
         raise SchemaError(f"column number {place} of the schema has no name; give it one")

@@ -230,7 +230,7 @@ def open_people(
     Raises
     ------
     OptionError
-        If a file that is no CSV is said to have a delimiter or a decimal mark.
+        If a file that is no CSV is given a delimiter or a decimal mark.
     TableError
         As `open_source`.
     """

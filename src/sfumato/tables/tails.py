@@ -346,14 +346,14 @@ def check_rare_treatment(way: str | None) -> RareTreatment | None:
 class PooledCategories:
     """A table in which enough persons have each category, its schema, and what was changed.
 
-    ``told`` is the schema before, with the categories filled in that it left open. Missing cells of the columns
+    ``before`` is the schema before, with the categories filled in that it left open. Missing cells of the columns
     ``filled`` took another record's, and ``changed`` are the columns that are not as they were, or are gone. ``copied``
     marks the cells that took another record's value, by column.
     """
 
     table: pa.Table
     schema: Schema
-    told: Schema
+    before: Schema
     fact: RareValues | None = None
     recodings: tuple[Recoding, ...] = ()
     filled: frozenset[str] = frozenset()
@@ -379,7 +379,7 @@ class PooledCategories:
     def like(self, other: pa.Table, rng: np.random.Generator) -> pa.Table:
         """Another table, such as a hold-out set, recoded in the same way; its cells are filled from rows of its own."""
         lost = {name: each for name, each in self._lost_cells(other).items() if each.any()}
-        return _impute_cells(recode(other, self.recodings), self.told, lost, rng)[0]
+        return _impute_cells(recode(other, self.recodings), self.before, lost, rng)[0]
 
     def part(self, rows: pa.Table, chance: NDArray[np.uint64]) -> pa.Table:
         """Further rows of the same table, recoded in the same way.
@@ -389,7 +389,7 @@ class PooledCategories:
         """
         lost = self._lost_cells(rows)
         rows = recode(rows, self.recodings)
-        for names in tied_columns(rules_within(self.told), lost):
+        for names in tied_columns(rules_within(self.before), lost):
             gone = np.logical_or.reduce([lost[name] for name in names if name in lost])
             if not gone.any():
                 continue
@@ -402,7 +402,7 @@ class PooledCategories:
         return rows
 
     def _lost_cells(self, rows: pa.Table) -> dict[str, Mask]:
-        return lost_cells(rows, {each.name: each for each in self.told if each.name in self.filled}, self.recodings)
+        return lost_cells(rows, {each.name: each for each in self.before if each.name in self.filled}, self.recodings)
 
 
 def pool_rare_values(
@@ -463,7 +463,7 @@ def pool_rare_values(
     found = {each.name: recode_column(table.column(each.name), each, floors, way, persons, most) for each in listed}
     dropped = {name for name, gone in absent.items() if count_persons(np.where(gone, -1, 0), persons, 1)[0] < k}
     dropped |= {name for name, recoding in found.items() if recoding is not None and recoding.after is None}
-    _check_target(schema.target, found, dropped, k, told=way is not None)
+    _check_target(schema.target, found, dropped, k, explicit=way is not None)
     recodings = tuple(each for name, each in found.items() if each is not None and name not in dropped)
     rules = tuple(rules_within(recoded))
     if decisions is not None and any(each.hides for each in recodings):
@@ -537,14 +537,14 @@ def lost_cells(table: pa.Table, filled: Mapping[str, Field], recodings: Iterable
 
 
 def _check_target(
-    target: Field | None, found: Mapping[str, Recoding | None], dropped: Collection[str], k: int, *, told: bool
+    target: Field | None, found: Mapping[str, Recoding | None], dropped: Collection[str], k: int, *, explicit: bool
 ) -> None:
     """Refuse to hide a class of the target unless requested, and to leave the target with one class."""
     if target is None:
         return
     recoding = found.get(target.name)
     rare = target.name in dropped or (recoding is not None and recoding.hides)
-    if rare and not told:
+    if rare and not explicit:
         raise PrivacyRefusal(
             f"a class of the target {target.name!r} is that of fewer than {k} persons; add --rare pool to count it to "
             "others, --rare keep to release it as it is, or lower the level"

@@ -91,7 +91,7 @@ def read_workbook(
         Row that names the columns, as a spreadsheet counts, of the first sheet if none is named; without it, the first
         with a cell, or the one below a title.
     most_bytes : int, optional
-        Bytes that the file may unpack to; 512 MiB unless told.
+        Bytes that the file may unpack to; 512 MiB by default.
     most_cells : int
         Cells that a sheet may span, empty ones between others among them.
 
@@ -483,7 +483,7 @@ _TEXTS, _NAMES = re.compile(r"'[^']*'"), re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _LEFT_OUT, _MOST_WORDS, _MOST_CHARACTERS = "...", 30, 2_000
 
 
-def without_cells(said: str, query: str) -> str:
+def without_cells(message: str, query: str) -> str:
     """First line of a database error, reduced to usual words and names from the query.
 
     Examples
@@ -495,7 +495,7 @@ def without_cells(said: str, query: str) -> str:
     """
     asked = set(_NAMES.findall(_TEXTS.sub(" ", query.lower())))
     kept: list[str] = []
-    for word in said.strip()[:_MOST_CHARACTERS].partition("\n")[0].split()[:_MOST_WORDS]:
+    for word in message.strip()[:_MOST_CHARACTERS].partition("\n")[0].split()[:_MOST_WORDS]:
         bare = word.strip("\"'`:;,.()[]").lower()
         known = bare in _WORDS or bare in asked
         if known or kept[-1:] != [_LEFT_OUT]:

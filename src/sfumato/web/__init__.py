@@ -75,9 +75,9 @@ def serve(
         listening.close()
 
 
-def _place(told: str | None) -> str | None:
+def _place(address: str | None) -> str | None:
     """A database by its URL or its whole path, for the work is done in another folder."""
-    return told if told is None or "://" in told else str(Path(told).absolute())
+    return address if address is None or "://" in address else str(Path(address).absolute())
 
 
 def _listen(port: int) -> socket.socket:

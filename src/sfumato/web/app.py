@@ -222,8 +222,8 @@ class WebPage:
         try:
             job = await self._visit.status(kind, place)
         except SfumatoError as error:
-            return self._page("status", kind=kind, told=None, error=f"{error}")
-        return self._page("status", kind=kind, told=job.result, error=job.error)
+            return self._page("status", kind=kind, found=None, error=f"{error}")
+        return self._page("status", kind=kind, found=job.result, error=job.error)
 
     async def _report(self, request: Request) -> Response:
         path = self._visit.page("report" if request.url.path == "/report" else "tuning")
@@ -352,5 +352,5 @@ def _static(name: str) -> Response:
 
 def _sentence(text: str) -> str:
     """A clause as a sentence: a capital letter first and a full stop."""
-    told = text[:1].upper() + text[1:]
-    return told if re.search(r"[.!?]$", told) else f"{told}."
+    words = text[:1].upper() + text[1:]
+    return words if re.search(r"[.!?]$", words) else f"{words}."

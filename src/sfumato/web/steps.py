@@ -141,7 +141,7 @@ class Steps:
                     missing=choices.missing,
                     read=choices.reading.repeated(form),
                     command=_words("tune", file, choices),
-                    watch=lambda reading: self._send("point", **_point(reading)),
+                    watch=lambda reading: self._send("point", point=_point(reading)),
                 )
         except KeyboardInterrupt:
             if tuning is None:  # else it came when all was done
@@ -189,11 +189,11 @@ class Steps:
             if refused.report is None:
                 raise
             refused.save_owner(OUTPUT, overwrite=True)
-            return _told(refused.report, leaves=False)
+            return _measured(refused.report, leaves=False)
         assert release.report is not None
         certificate = release.certificate
         return {
-            **_told(release.report, leaves=True),
+            **_measured(release.report, leaves=True),
             "method": certificate.method,
             "rows_in": certificate.rows_in,
             "rows_out": certificate.rows_out,
@@ -290,7 +290,7 @@ def _tuned(tuning: Tuning) -> dict[str, object]:
     }
 
 
-def _told(report: Report, *, leaves: bool) -> dict[str, object]:
+def _measured(report: Report, *, leaves: bool) -> dict[str, object]:
     """Verdict, use and risk in plain words; the drawings of original and release go to a file beside it."""
     verdict = report.verdict
     assert verdict is not None

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -308,7 +309,7 @@ class Visit:
         def keep(result: dict[str, object]) -> None:
             self.tuning = {**result, "warnings": job.notes}
 
-        job = await self.worker.begin("tune", keep, **self._told)
+        job = await self.worker.begin("tune", keep, **self._order)
         self.points = job.points
         return job
 
@@ -321,7 +322,7 @@ class Visit:
         def keep(result: dict[str, object]) -> None:
             self.result, self.setting = {**result, "warnings": job.notes}, setting
 
-        job = await self.worker.begin("sanitize", keep, **self._told, setting=plain(setting), floor=floor)
+        job = await self.worker.begin("sanitize", keep, **self._order, setting=plain(setting), floor=floor)
         return job
 
     def choose(self, choices: Choices) -> None:
@@ -356,8 +357,8 @@ class Visit:
 
     async def status(self, kind: Literal["stream", "survey"], place: str) -> Job:
         """Look at a stream or a survey, read-only."""
-        entries: dict[str, Any] = {"state": place} if kind == "stream" else {"db": place}
-        job = await self.worker.begin(kind, **entries)
+        begin = partial(self.worker.begin, kind)
+        job = await (begin(state=place) if kind == "stream" else begin(db=place))
         await job.ended.wait()
         return job
 
@@ -434,7 +435,7 @@ class Visit:
         return self.file
 
     @property
-    def _told(self) -> dict[str, object]:
+    def _order(self) -> dict[str, Any]:
         assert self.look is not None
         return {"file": self._name, "schema": self.look["schema"], "choices": plain(self.choices)}
 

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
-from sfumato.core.documents import parse_json, write_json
+from sfumato.core.documents import from_json, parse_json, write_json
 from sfumato.core.errors import OptionError, SfumatoError, TableError, printable, with_options
 from sfumato.core.progress import listening
 
@@ -100,7 +100,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell had it ignored
     os.chdir(sys.argv[1])
     line = _Line()
-    sys.excepthook = lambda kind, *_: line.send("broken", kind=kind.__name__)  # of a defect nothing of the data is said
+    sys.excepthook = lambda kind, *_: line.send("broken", kind=kind.__name__)  # without anything of the data
     orders = _Orders()
     from sfumato.web.steps import Steps  # here, so that the page is there before all of it is loaded
     from sfumato.web.visit import LABELS
@@ -148,12 +148,12 @@ class Job:
     state: str = "running"  # running, done, failed or cancelled
     stage: str = ""
     fraction: float = 0.0
-    points: list[dict[str, Any]] = field(default_factory=list)
+    points: list[dict[str, object]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    result: dict[str, Any] | None = None
+    result: dict[str, object] | None = None
     error: str = ""
-    proposed: dict[str, Any] = field(default_factory=dict)  # options that may read a file that could not be read
-    keep: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False)  # is given the result
+    proposed: dict[str, object] = field(default_factory=dict)  # options that may read a file that could not be read
+    keep: Callable[[dict[str, object]], None] | None = field(default=None, repr=False)  # is given the result
     ended: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     def end(self, state: str, error: str = "") -> None:
@@ -161,7 +161,7 @@ class Job:
         self.state, self.error = state, error
         self.ended.set()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """How far it is, for the page."""
         shown = ("order", "kind", "state", "stage", "fraction", "points", "notes", "error", "proposed")
         return {name: getattr(self, name) for name in shown}
@@ -201,7 +201,7 @@ class Worker:
         )
         self._reader = asyncio.create_task(self._listen(self._process))
 
-    async def begin(self, kind: str, keep: Callable[[dict[str, Any]], None] | None = None, **options: Any) -> Job:
+    async def begin(self, kind: str, keep: Callable[[dict[str, object]], None] | None = None, **options: Any) -> Job:
         """Begin a job, which is refused while another is under way; what comes of it is given to ``keep``."""
         if self.busy:
             raise OptionError("another step is running; wait for it or cancel it")
@@ -231,7 +231,7 @@ class Worker:
         if self._reader is not None:
             await self._reader
 
-    async def _send(self, order: dict[str, Any]) -> None:
+    async def _send(self, order: dict[str, object]) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         with suppress(ConnectionError):  # its end is heard by the reader
@@ -241,32 +241,47 @@ class Worker:
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
-            event = parse_json(line)
-            if self.job is not None and event["order"] == self.job.order and self.busy:
+            event = from_json(Event, line)
+            if self.job is not None and event.order == self.job.order and self.busy:
                 _hear(self.job, event)
         await process.wait()
         if self.job is not None and self.busy and process is self._process:
             self.job.end("failed", _KILLED)
 
 
-def _hear(job: Job, event: dict[str, Any]) -> None:
-    kind = event.pop("event")
-    if kind == "progress":
-        job.stage, job.fraction = event["stage"], event["fraction"]
-    elif kind == "point":
-        job.points.append({name: value for name, value in event.items() if name != "order"})
-    elif kind == "note" and len(job.notes) < _MOST_NOTES:
-        job.notes.append(event["words"])
-    elif kind == "done":
-        job.result = event["result"]
+@dataclass(frozen=True)
+class Event:
+    """What the process tells the server of an order, in a line of JSON."""
+
+    event: Literal["progress", "point", "note", "done", "failed", "broken"]
+    order: int
+    stage: str = ""
+    fraction: float = 0.0
+    point: dict[str, object] = field(default_factory=dict)  # a setting that was measured
+    words: str = ""
+    result: dict[str, object] = field(default_factory=dict)
+    code: int = 0
+    proposed: dict[str, object] = field(default_factory=dict)
+    kind: str = ""  # of an internal error
+
+
+def _hear(job: Job, event: Event) -> None:
+    if event.event == "progress":
+        job.stage, job.fraction = event.stage, event.fraction
+    elif event.event == "point":
+        job.points.append(event.point)
+    elif event.event == "note" and len(job.notes) < _MOST_NOTES:
+        job.notes.append(event.words)
+    elif event.event == "done":
+        job.result = event.result
         if job.keep is not None:
-            job.keep(event["result"])
+            job.keep(event.result)
         job.end("done")
-    elif kind == "failed":
-        job.proposed = event.get("proposed", {})
-        job.end("failed", event["words"])
-    elif kind == "broken":
-        job.end("failed", _BROKEN.format(event["kind"]))
+    elif event.event == "failed":
+        job.proposed = event.proposed
+        job.end("failed", event.words)
+    elif event.event == "broken":
+        job.end("failed", _BROKEN.format(event.kind))
 
 
 if __name__ == "__main__":

@@ -131,16 +131,16 @@ def _attack(
     What differences do not tell for certain the attacker guesses, as one without them must.
     """
     layout, apart = watched.layout, shown is watched.statistics
-    told, guessed = [], []
+    inferred, guessed = [], []
     for before, after, people in zip(shown[:-1], shown[1:], watched.arrived, strict=True):
         if not len(people):
             continue
         guesses = before.mean[rng.integers(0, len(before.count), len(people))]
         _, lucky = _tells(guesses, people, layout, columns)
         certain, right = _tells(difference(before, after, apart=apart), people, layout, columns)
-        told.append(np.where(certain, right, lucky))
+        inferred.append(np.where(certain, right, lucky))
         guessed.append(lucky)
-    return np.concatenate(told), np.concatenate(guessed)
+    return np.concatenate(inferred), np.concatenate(guessed)
 
 
 def _tells(
@@ -203,10 +203,10 @@ def _differences(watched: StreamPublications, rng: np.random.Generator) -> Itera
         if shown is None:
             yield name, NotRun("nothing of that kind was published")
             continue
-        told, guessed = _attack(shown, watched, columns, rng)
-        yield name, _recovered(np.all(told, axis=1), np.all(guessed, axis=1))
+        inferred, guessed = _attack(shown, watched, columns, rng)
+        yield name, _recovered(np.all(inferred, axis=1), np.all(guessed, axis=1))
         for place, column in enumerate(columns if shown is watched.rows else ()):
-            yield f"{name}/{column}", _recovered(told[:, place], guessed[:, place])
+            yield f"{name}/{column}", _recovered(inferred[:, place], guessed[:, place])
 
 
 def _recovered(hits: NDArray[np.bool_], guesses: NDArray[np.bool_]) -> Values:

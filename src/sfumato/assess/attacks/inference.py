@@ -243,8 +243,8 @@ def attack_column(
 
 def _guess(pair: ColumnPair, tolerance: float) -> float:
     """Share of people hit by the best guess for all of them that the released column alone can tell."""
-    told, present = pair.released.present, pair.original.present
-    return float(_hits(_densest(told, tolerance), present, tolerance).mean()) if len(told) else 0.0
+    released, present = pair.released.present, pair.original.present
+    return float(_hits(_densest(released, tolerance), present, tolerance).mean()) if len(released) else 0.0
 
 
 def pool(attacks: Sequence[ColumnAttack]) -> ColumnAttack:

@@ -1,6 +1,6 @@
 """Label inference: what the released table tells about the class of people, above all of those who are in it.
 
-Attacks on modified rows: windows of swapped columns intersected, and a hidden label told by a strong model.
+Attacks on modified rows: windows of swapped columns intersected, and a hidden label inferred by a strong model.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def _run(study: Study) -> Iterator[Stated]:
     note = note if study.persons is None else study.looked(len(members.places))
     sides = [members] if held_out is None else [members, held_out]
     cuts = np.cumsum([len(side.places) for side in sides])[:-1]
-    for way, said in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
-        parts = zip(np.split(said, cuts), sides, strict=True)
-        tries = [Tries(int((told == side.classes).sum()), len(side.places)) for told, side in parts]
+    for way, labels in zip(_WAYS, (_read(study, target, sides), _boost(study, target, sides, rng)), strict=True):
+        parts = zip(np.split(labels, cuts), sides, strict=True)
+        tries = [Tries(int((inferred == side.classes).sum()), len(side.places)) for inferred, side in parts]
         attack, control = tries[0], tries[1] if len(tries) > 1 else None
         yield f"label-inference{way}", success(attack, guess=guess, control=control, note=note)
         gain = f"label-inference-excess{way}"

@@ -173,8 +173,8 @@ def _suspect_within(known: tuple[_Suspects, _Suspects], rng: np.random.Generator
     for learn, test in ((0, 1), (1, 0)):
         teach = known[0].take(one[learn]), known[1].take(two[learn])
         asked = known[0].take(one[test]), known[1].take(two[test])
-        for score, places, said in zip(scores, (one[test], two[test]), _suspect(teach, asked), strict=True):
-            score[places] = said
+        for score, places, suspicion in zip(scores, (one[test], two[test]), _suspect(teach, asked), strict=True):
+            score[places] = suspicion
     return scores
 
 
@@ -187,7 +187,9 @@ class _Fold:
 
     @staticmethod
     def of(sides: tuple[_Suspects, _Suspects], learnt: Sequence[Matrix]) -> _Fold:
-        rows = [np.stack([side.distance, side.relative, said]) for side, said in zip(sides, learnt, strict=True)]
+        rows = [
+            np.stack([side.distance, side.relative, suspicion]) for side, suspicion in zip(sides, learnt, strict=True)
+        ]
         return _Fold(*rows)
 
     def true_positives(self, score: int) -> float:

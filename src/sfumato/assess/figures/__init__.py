@@ -199,7 +199,7 @@ class Axes:
     """Marks in the units of the data, and what stands around them.
 
     ``x`` and ``y`` are what is shown, from left to right and from the floor up; the second end may be the lower one.
-    Where ticks are not told they are round numbers. ``upright`` writes those below from bottom to top.
+    Ticks that are not given are round numbers. ``upright`` writes those below from bottom to top.
     """
 
     width: float
@@ -394,9 +394,9 @@ class Axes:
         deep = (5.0 + (max(widths) if self.upright else self.letters + 2.0)) if below else 0.0
         return left, right, self.height - 4.0 - deep - (12.0 if self.x_label else 0.0)
 
-    def _ticks(self, span: _Span, told: Sequence[_Tick] | None) -> list[_Tick]:
-        if told is not None:
-            return list(told)
+    def _ticks(self, span: _Span, given: Sequence[_Tick] | None) -> list[_Tick]:
+        if given is not None:
+            return list(given)
         places = ticks(min(span), max(span), 5)
         return list(zip(places, numbers(places), strict=True))
 

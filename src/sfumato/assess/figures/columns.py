@@ -400,13 +400,13 @@ def _moments(edges: Matrix, unit: int) -> tuple[list[float], list[str]]:
 
 
 def _axis(
-    marks: Sequence[float], place: Callable[[float], float], said: Callable[[list[float]], list[str]], bottom: float
+    marks: Sequence[float], place: Callable[[float], float], words_of: Callable[[list[float]], list[str]], bottom: float
 ) -> list[str]:
     """Strokes under an axis with what is written at them."""
     return [
         f'<path d="M{place(mark):.1f} {bottom:g}v3" style="{_STROKE}"/>'
         + text_at(place(mark), bottom + 12.0, text, "middle")
-        for mark, text in zip(marks, said(list(marks)), strict=True)
+        for mark, text in zip(marks, words_of(list(marks)), strict=True)
     ]
 
 

@@ -197,22 +197,22 @@ def with_known_labels(study: Study) -> Study:
 
     Both tables and the rows held out have the labels of their own cells.
     """
-    return _widened(study) if any(_level(study, told) for told in study.quasi_identifiers) else study
+    return _widened(study) if any(_level(study, each) for each in study.quasi_identifiers) else study
 
 
-def column_known(study: Study, told: str) -> str:
+def column_known(study: Study, known: str) -> str:
     """The column of the tables that an outsider knows, be it by its labels."""
-    return column_and_level(told, [pair.name for pair in study.pairs])[0]
+    return column_and_level(known, [pair.name for pair in study.pairs])[0]
 
 
-def known_as(study: Study, told: str) -> str:
+def known_as(study: Study, known: str) -> str:
     """How an outsider knows a column, in words."""
-    level = _level(study, told)
-    return f"{column_known(study, told)} at level {level} of its hierarchy" if level else told
+    level = _level(study, known)
+    return f"{column_known(study, known)} at level {level} of its hierarchy" if level else known
 
 
-def _level(study: Study, told: str) -> int:
-    return column_and_level(told, [pair.name for pair in study.pairs])[1]
+def _level(study: Study, known: str) -> int:
+    return column_and_level(known, [pair.name for pair in study.pairs])[1]
 
 
 @once
@@ -221,11 +221,11 @@ def _widened(study: Study) -> Study:
     layout, sides = list(study.layout), [[study.original], [study.released]]
     if study.holdout is not None:
         sides.append([study.holdout])
-    for told in (told for told in study.quasi_identifiers if _level(study, told)):
-        place = next(place for place, pair in enumerate(study.pairs) if pair.name == column_known(study, told))
+    for known in (each for each in study.quasi_identifiers if _level(study, each)):
+        place = next(place for place, pair in enumerate(study.pairs) if pair.name == column_known(study, known))
         pair = study.pairs[place]
         outside = None if study.held is None else study.held[place]
-        columns, field = _labelled(told, _level(study, told), pair, outside)
+        columns, field = _labelled(known, _level(study, known), pair, outside)
         pairs.append(ColumnPair(field, columns[0], columns[1]))
         if held is not None:
             held.append(columns[2])
@@ -247,7 +247,7 @@ def _widened(study: Study) -> Study:
     )
 
 
-def _labelled(told: str, level: int, pair: ColumnPair, outside: Column | None) -> tuple[list[Column], Field]:
+def _labelled(known: str, level: int, pair: ColumnPair, outside: Column | None) -> tuple[list[Column], Field]:
     """A column's labels in the original, the released table and the rows held out, and the field that they share."""
     columns = [pair.original, pair.released, *(() if outside is None else (outside,))]
     values = np.unique(np.concatenate([column.present for column in columns]))
@@ -256,7 +256,7 @@ def _labelled(told: str, level: int, pair: ColumnPair, outside: Column | None) -
     code = {name: place for place, name in enumerate(names)}
     places: Matrix = np.array([code[label] for label in labels], dtype=np.float64)
     kind = Kind.ORDINAL if pair.is_number else Kind.NOMINAL
-    field = Field(told, kind, domain=Domain(categories=tuple(names) or ("*",)))
+    field = Field(known, kind, domain=Domain(categories=tuple(names) or ("*",)))
     return [_placed(column, values, places) for column in columns], field
 
 
@@ -440,7 +440,7 @@ def class_findings(study: Study) -> tuple[Finding, ...]:
 
 
 def _run_known(study: Study) -> Iterator[Stated]:
-    known, held = study.quasi_identifiers, {column_known(study, told) for told in study.quasi_identifiers}
+    known, held = study.quasi_identifiers, {column_known(study, each) for each in study.quasi_identifiers}
     study = with_known_labels(study)
     given = [study.pair(name) for name in known]
     before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))

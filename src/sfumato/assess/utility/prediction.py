@@ -161,9 +161,9 @@ def tolerance_of(study: Study, pair: ColumnPair) -> Tolerance:
 
     AY05 counts an age that is off by less than one year as predicted; ages are whole years [AY05, sec. 4].
     """
-    told, deviation = study.options.accurate_within, float(pair.original.present.std())
-    if told is not None:
-        return Tolerance(told / deviation, f"{told:g}")
+    within, deviation = study.options.accurate_within, float(pair.original.present.std())
+    if within is not None:
+        return Tolerance(within / deviation, f"{within:g}")
     step = pair.field.domain.step
     width = float(step) if isinstance(step, int | float) else 0.0
     if pair.field.kind in (Kind.DATE, Kind.ORDINAL):  # their values count in steps
@@ -236,11 +236,11 @@ def predict_with_scores(
     if (labels == labels[0]).all():
         return np.full(len(queries), labels[0]), np.zeros(len(queries))
     if miner == "1nn":
-        told = labels[nearest(lesson.rows, queries)[0][:, 0]]
-        return told, told
+        predicted = labels[nearest(lesson.rows, queries)[0][:, 0]]
+        return predicted, predicted
     model = _fit(miner, lesson, classes, seed)
-    told = np.asarray(model.predict(queries), dtype=np.float64)
-    return told, np.asarray(model.predict_proba(queries)[:, -1], dtype=np.float64) if classes else told
+    predicted = np.asarray(model.predict(queries), dtype=np.float64)
+    return predicted, np.asarray(model.predict_proba(queries)[:, -1], dtype=np.float64) if classes else predicted
 
 
 def _fit(miner: str, lesson: Lesson, classes: int, seed: int) -> Any:
@@ -377,7 +377,7 @@ def _run(study: Study) -> Iterator[Stated]:
     yield from _areas(task, {name: (released[1], original[1]) for name, (released, original) in guesses.items()})
     held = len(np.unique(truth))
     for name, both in guesses.items():
-        released, original = (balanced_accuracy_parts(truth, told) for told, _ in both)
+        released, original = (balanced_accuracy_parts(truth, predicted) for predicted, _ in both)
         yield f"balanced-accuracy-{name}", _score(released, original, 1.0 / held, task.note)
     hits = {name: (released[0] == truth, original[0] == truth) for name, (released, original) in guesses.items()}
     guess = float((truth == np.argmax(sizes)).mean())

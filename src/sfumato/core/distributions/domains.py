@@ -354,7 +354,7 @@ Universe = Integers | Reals | Labels
 _KINDS: dict[str, type[Universe]] = {"integers": Integers, "reals": Reals, "labels": Labels, "dates": Dates}
 
 
-def domain_to_document(domain: Universe) -> dict[str, Any]:
+def domain_to_document(domain: Universe) -> dict[str, object]:
     """Domain as plain values.
 
     Examples

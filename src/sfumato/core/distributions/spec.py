@@ -268,7 +268,7 @@ def _freeze(value: Any) -> Any:
     return tuple(_freeze(each) for each in value) if isinstance(value, list | tuple) else value
 
 
-def _thaw(value: Any) -> dict[str, Any]:
+def _thaw(value: Any) -> dict[str, object]:
     """Undo ``_freeze``; tuples that were tables are known by their keys."""
     try:
         return {key: _thaw(each) if key in _TABLES else _as_list(each) for key, each in value}
@@ -297,7 +297,7 @@ class Form:
     words: str
 
 
-def _canonical_law(law: Mapping[str, Any]) -> dict[str, Any]:
+def _canonical_law(law: Mapping[str, Any]) -> dict[str, object]:
     """Canonical form of a noise distribution: known keys only, integers without fraction."""
     if not isinstance(law, Mapping) or str(law.get("name")) not in _FORMS:
         raise OptionError(f"the law needs a name, one of {', '.join(_FORMS)}")

@@ -293,7 +293,7 @@ class Fact:
         return None
 
     @property
-    def privacy(self) -> dict[str, Any] | None:
+    def privacy(self) -> Mapping[str, Any] | None:
         """Proved guarantee of differential privacy with its budget, if stated."""
         return None
 
@@ -473,7 +473,7 @@ def _with_kind(claim: Claim, *, secret: bool) -> Claim:
     return claim if secret or SECRET_RANDOMNESS not in claim.assumes else dataclasses.replace(claim, kind="assumed")
 
 
-def fact_to_json(fact: Fact) -> dict[str, Any]:
+def fact_to_json(fact: Fact) -> dict[str, object]:
     """Write a fact as a JSON object."""
     return dict(fact.document) if isinstance(fact, UnknownFact) else {"fact": fact.fact, **plain(fact)}
 

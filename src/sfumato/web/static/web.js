@@ -8,8 +8,8 @@
   const GONE = "'sfumato web' has ended. Start it again.";
 
   function sentence(text) {
-    const told = text.charAt(0).toUpperCase() + text.slice(1);
-    return /[.!?]$/.test(told) ? told : `${told}.`;
+    const found = text.charAt(0).toUpperCase() + text.slice(1);
+    return /[.!?]$/.test(found) ? found : `${found}.`;
   }
 
   function problem(text) {
@@ -17,10 +17,10 @@
   }
 
   async function answered(response) {
-    let told = {};
-    try { told = await response.json(); } catch { /* not of this server */ }
-    if (!response.ok) throw Object.assign(new Error(told.error || "The request was refused"), { proposed: told.proposed || {} });
-    return told;
+    let found = {};
+    try { found = await response.json(); } catch { /* not of this server */ }
+    if (!response.ok) throw Object.assign(new Error(found.error || "The request was refused"), { proposed: found.proposed || {} });
+    return found;
   }
 
   async function reach(path, options) {
@@ -37,9 +37,9 @@
   /* Follows a job until it is over; says where it is now and then, not at every step. */
   async function follow(show) {
     for (let wait = 150; ; wait = Math.min(800, wait * 1.2)) {
-      const told = await job();
-      show(told);
-      if (told.state !== "running") return told;
+      const found = await job();
+      show(found);
+      if (found.state !== "running") return found;
       await pause(wait);
     }
   }
@@ -63,14 +63,14 @@
     spoken = 0;
     let stage = "";
     try {
-      const told = await follow((each) => {
+      const found = await follow((each) => {
         if (each.stage) by("bar").value = each.fraction;
         speak(by("stage"), each.stage ? sentence(each.stage) : "Reading.", each.stage !== stage);
         stage = each.stage;
       });
-      if (told.state === "done") { location.assign(next); return; }
-      problem(told.state === "cancelled" ? "Cancelled; nothing was made" : told.error);
-      if (told.kind === "look") unread(told.proposed);
+      if (found.state === "done") { location.assign(next); return; }
+      problem(found.state === "cancelled" ? "Cancelled; nothing was made" : found.error);
+      if (found.kind === "look") unread(found.proposed);
     } catch (error) { problem(error.message); }
     for (const each of others) each.disabled = false;
     box.hidden = true;
@@ -134,8 +134,8 @@
       by("working").hidden = false;
       by("working-title").textContent = `Reading ${file.name}`;
       const request = new XMLHttpRequest();
-      const told = { name: file.name, choices: JSON.stringify(reading(choices())) };
-      request.open("POST", `/api/file?${new URLSearchParams(told)}`);
+      const query = { name: file.name, choices: JSON.stringify(reading(choices())) };
+      request.open("POST", `/api/file?${new URLSearchParams(query)}`);
       request.setRequestHeader("x-sfumato-page", TOKEN);
       request.setRequestHeader("content-type", "application/octet-stream");
       request.upload.onprogress = (event) => { if (event.lengthComputable) by("bar").value = event.loaded / event.total; };
@@ -144,11 +144,11 @@
       request.onabort = () => failed("Cancelled");
       request.onerror = () => failed("The upload failed: the file is too large, or 'sfumato web' has ended");
       request.onload = () => {
-        let told = {};
-        try { told = JSON.parse(request.responseText); } catch { /* not of this server */ }
+        let found = {};
+        try { found = JSON.parse(request.responseText); } catch { /* not of this server */ }
         by("open")?.remove(); // it is no longer the file that is read
         if (request.status === 200) working(`Inspecting ${file.name}`, "/columns").then(() => { input.value = ""; });
-        else failed(told.error || "The request was refused");
+        else failed(found.error || "The request was refused");
       };
       request.send(file);
     }
@@ -203,14 +203,14 @@
     function show(look, sent) {
       by("data").dataset.choices = JSON.stringify(sent);
       rows.forEach((row, place) => {
-        const told = look.columns[place];
-        row.querySelector(".fate").textContent = told.fate;
-        row.querySelector(".why").textContent = told.why;
-        row.querySelector(".domain").textContent = told.domain;
-        row.querySelector(".role").value = told.role;
-        row.querySelector(".known-level").hidden = !told.leveled || !row.querySelector(".known").checked;
+        const found = look.columns[place];
+        row.querySelector(".fate").textContent = found.fate;
+        row.querySelector(".why").textContent = found.why;
+        row.querySelector(".domain").textContent = found.domain;
+        row.querySelector(".role").value = found.role;
+        row.querySelector(".known-level").hidden = !found.leveled || !row.querySelector(".known").checked;
         row.querySelector(".coarsened").hidden = !row.querySelector(".hierarchy").value.trim();
-        row.querySelector("datalist").replaceChildren(...told.offered.map((each) => Object.assign(document.createElement("option"), { value: each })));
+        row.querySelector("datalist").replaceChildren(...found.offered.map((each) => Object.assign(document.createElement("option"), { value: each })));
       });
       const boxes = [...document.querySelectorAll(".rule")].map((each) => each.value);
       const same = boxes.length === look.found.length && boxes.every((each, place) => each === look.found[place]);
@@ -338,8 +338,8 @@
       for (const each of latest) {
         if (!rows.has(key(each))) { rows.set(key(each), row(each)); body.append(rows.get(key(each))); }
         const cells = rows.get(key(each)).querySelectorAll("td");
-        const told = [each.people.toLocaleString("en"), each.utility.toFixed(3), each.original.toFixed(3), digits(each.risk), OUTCOMES[each.outcome]];
-        told.forEach((text, place) => { cells[place].textContent = text; });
+        const texts = [each.people.toLocaleString("en"), each.utility.toFixed(3), each.original.toFixed(3), digits(each.risk), OUTCOMES[each.outcome]];
+        texts.forEach((text, place) => { cells[place].textContent = text; });
       }
       if (latest.length) draw();
     }
@@ -379,14 +379,14 @@
           else if (now.kind === "tune" && now.error) problem(now.error);
           return;
         }
-        const told = await follow((each) => {
+        const found = await follow((each) => {
           update(each.points);
           by("search-bar").value = each.fraction;
           speak(by("said"), latest.length ? `${latest.length} ${latest.length === 1 ? "setting" : "settings"} tried, ${Math.round(100 * each.fraction)} % of the time.` : "Trying the first settings.", false);
         });
         by("searching").hidden = true;
-        if (told.state === "done") done(told.tuning);
-        else problem(told.state === "cancelled" ? "Stopped before a setting was measured" : told.error);
+        if (found.state === "done") done(found.tuning);
+        else problem(found.state === "cancelled" ? "Stopped before a setting was measured" : found.error);
       } catch (error) { problem(error.message); }
     })();
   }
