@@ -18,7 +18,7 @@ import numpy as np
 
 from sfumato.core.errors import OptionError, closest_name, shown
 
-__all__ = ["Option", "Panel", "check_argument", "checked", "offered", "options_of", "spelled_option", "types_of"]
+__all__ = ["Option", "Panel", "check_argument", "checked", "option", "options_of", "spelled_option", "types_of"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -209,9 +209,9 @@ class Option:
     needs_groups_of_rows: bool = False
 
 
-def offered(words: str, panel: Panel = Panel.METHOD, verbs: tuple[str, ...] = (), **more: Any) -> Mapping[str, Option]:
-    """Metadata of a field that is an option: its help, and how it is offered."""
-    return {"option": Option(words, panel, verbs, **more)}
+def option(default: R, words: str, panel: Panel = Panel.METHOD, verbs: tuple[str, ...] = (), **more: Any) -> R:
+    """Field of a dataclass that is an option: its default and its help, and how it is offered."""
+    return field(default=default, metadata={"option": Option(words, panel, verbs, **more)})
 
 
 def options_of(owner: type[Any]) -> list[tuple[str, Option]]:

@@ -166,7 +166,7 @@ def all_parameters() -> dict[str, Parameter]:
                 found[name] = each
     lacking = next((name for name, each in found.items() if each.option is None), None)
     if lacking is not None:
-        raise OptionError(f"the parameter {lacking!r} of a method is not declared; declare it with offered()")
+        raise OptionError(f"the parameter {lacking!r} of a method is not declared; declare it with option()")
     return found
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.arguments import Panel, offered
+from sfumato.core.arguments import Panel, option
 from sfumato.core.errors import OptionError, shown, spelled
 
 if TYPE_CHECKING:
@@ -38,44 +38,34 @@ class FileReading:
         Row of a workbook, or line of CSV, that names the columns, counted from 1.
     """
 
-    encoding: str | None = field(
-        default=None,
-        metadata=offered(
-            "Encoding of CSV, such as utf-8, cp1252 or latin-1.  [default: utf-8, or detected]",
-            Panel.INPUT,
-            _ALL,
-            metavar="NAME",
-        ),
+    encoding: str | None = option(
+        None,
+        "Encoding of CSV, such as utf-8, cp1252 or latin-1.  [default: utf-8, or detected]",
+        Panel.INPUT,
+        _ALL,
+        metavar="NAME",
     )
-    delimiter: str | None = field(
-        default=None,
-        metadata=offered("Delimiter of CSV.  [default: detected from the header]", Panel.INPUT, _ALL, metavar="MARK"),
+    delimiter: str | None = option(
+        None, "Delimiter of CSV.  [default: detected from the header]", Panel.INPUT, _ALL, metavar="MARK"
     )
-    decimal: Literal[".", ",", "plain"] | None = field(
-        default=None,
-        metadata=offered(
-            "Decimal separator of CSV.  [default: detected from the numbers]", Panel.INPUT, _ALL, choices=(".", ",")
-        ),
+    decimal: Literal[".", ",", "plain"] | None = option(
+        None, "Decimal separator of CSV.  [default: detected from the numbers]", Panel.INPUT, _ALL, choices=(".", ",")
     )
-    sheet: str | None = field(
-        default=None,
-        metadata=offered(
-            "Sheet of a workbook, or table of an SQLite file.  [default: the first that contains a table]",
-            Panel.INPUT,
-            _ALL,
-            metavar="NAME",
-        ),
+    sheet: str | None = option(
+        None,
+        "Sheet of a workbook, or table of an SQLite file.  [default: the first that contains a table]",
+        Panel.INPUT,
+        _ALL,
+        metavar="NAME",
     )
-    header_row: int | None = field(
-        default=None,
-        metadata=offered(
-            "Row of a workbook, or line of CSV, with the column names, counted from 1.  [default: the first, or the "
-            "one below a title]",
-            Panel.INPUT,
-            _ALL,
-            least=1,
-            metavar="N",
-        ),
+    header_row: int | None = option(
+        None,
+        "Row of a workbook, or line of CSV, with the column names, counted from 1.  [default: the first, or the "
+        "one below a title]",
+        Panel.INPUT,
+        _ALL,
+        least=1,
+        metavar="N",
     )
 
     @property

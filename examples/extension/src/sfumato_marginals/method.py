@@ -110,7 +110,7 @@ class Marginals:
 
     method: ClassVar[str] = "marginals"
 
-    k: int = 10  # the option --k is declared by the package's own methods; a new one needs metadata=offered("...")
+    k: int = 10  # the option --k is declared by the package's own methods; a new one is = option(10, "...")
 
     def __post_init__(self) -> None:
         check_parameters(self)

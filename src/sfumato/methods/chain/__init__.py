@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.arrays import count_persons
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Fact, Shuffled
@@ -57,13 +57,8 @@ class Chain:
     method: ClassVar[str] = "chain"
 
     k: int = 10
-    leaf: int = field(
-        default=LEAF,
-        metadata=offered("chain, swap, downgrade: minimum number of people in a leaf of a tree.  [default: 50]"),
-    )
-    order: tuple[str, ...] | None = field(
-        default=None, metadata=offered("chain: column to synthesize first, before the target; repeatable.")
-    )
+    leaf: int = option(LEAF, "chain, swap, downgrade: minimum number of people in a leaf of a tree.  [default: 50]")
+    order: tuple[str, ...] | None = option(None, "chain: column to synthesize first, before the target; repeatable.")
 
     def __post_init__(self) -> None:
         check_parameters(self)

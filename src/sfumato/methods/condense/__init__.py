@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from sfumato.core.arguments import Panel, offered
+from sfumato.core.arguments import Panel, option
 from sfumato.core.arrays import Ints
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.groups import response_weights
@@ -68,29 +68,19 @@ class Condensation:
     sfumato.core.errors.LevelError: k is 1, which is no protection; use k of at least 2 or allow level 1 explicitly
     """
 
-    k: int = field(
-        default=10,
-        metadata=offered(
-            "Minimum group size of all records.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
-            Panel.FIRST,
-        ),
+    k: int = option(
+        10,
+        "Minimum group size of all records.  [default: 10 to 50, 2 with --level; classwise chooses; block 5]",
+        Panel.FIRST,
     )
-    grouping: str = field(
-        default="compact", metadata=offered("How records are grouped.  [default: compact]", choices=tuple(ALGORITHMS))
+    grouping: str = option("compact", "How records are grouped.  [default: compact]", choices=tuple(ALGORITHMS))
+    effort: str = option("default", "How long the compact grouping searches.", choices=_EFFORTS)
+    allow_level_1: bool = option(
+        False, "Allow records with a minimum group size of 1, which are not protected.", Panel.PRIVACY
     )
-    effort: str = field(
-        default="default", metadata=offered("How long the compact grouping searches.", choices=_EFFORTS)
-    )
-    allow_level_1: bool = field(
-        default=False,
-        metadata=offered("Allow records with a minimum group size of 1, which are not protected.", Panel.PRIVACY),
-    )
-    response_weight: float | None = field(
-        default=None, metadata=offered("Weight of the target in the distance between records.")
-    )
-    scores: str = field(
-        default="plain",
-        metadata=offered("condense: form groups on the numbers themselves, or on their normal scores.", choices=SCORES),
+    response_weight: float | None = option(None, "Weight of the target in the distance between records.")
+    scores: str = option(
+        "plain", "condense: form groups on the numbers themselves, or on their normal scores.", choices=SCORES
     )
 
     def __post_init__(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.records import Block, BlockKind, Layout, Records
@@ -90,11 +90,8 @@ class ClasswiseCondensation:
     method: ClassVar[str] = "classwise"
 
     k: int | None = None
-    tolerance: float | None = field(
-        default=None,
-        metadata=offered(
-            "classwise: unit of the GCD, as a share of the smallest class.  [default: the best of 0.05 to 0.2]"
-        ),
+    tolerance: float | None = option(
+        None, "classwise: unit of the GCD, as a share of the smallest class.  [default: the best of 0.05 to 0.2]"
     )
     grouping: str | None = None
     effort: str = "default"

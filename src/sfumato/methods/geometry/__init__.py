@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.distributions.noise import Means, Pairs, check_enhance, means_of, pairs_of
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout, Records
@@ -39,24 +39,16 @@ class _Geometric:
     operations: ClassVar[tuple[str, ...]] = ()
     method: ClassVar[str] = ""
 
-    pass_categories: bool = field(
-        default=False, metadata=offered("noise, geometry, swap: release categories as they are.")
+    pass_categories: bool = option(False, "noise, geometry, swap: release categories as they are.")
+    enhance: float = option(0.0, "noise and geometry: share of the rows that get extra noise.")
+    enhance_size: float = option(1.0, "noise and geometry: standard deviation of the extra noise.")
+    enhance_laws: Pairs | Mapping[str, str] = option(
+        (), "noise and geometry: distribution of a column's extra noise, as in age=uniform; repeatable."
     )
-    enhance: float = field(default=0.0, metadata=offered("noise and geometry: share of the rows that get extra noise."))
-    enhance_size: float = field(
-        default=1.0, metadata=offered("noise and geometry: standard deviation of the extra noise.")
+    enhance_means: Means | Mapping[str, float] = option(
+        (), "noise and geometry: mean of that noise in standard deviations, as in age=0.5; repeatable."
     )
-    enhance_laws: Pairs | Mapping[str, str] = field(
-        default=(),
-        metadata=offered("noise and geometry: distribution of a column's extra noise, as in age=uniform; repeatable."),
-    )
-    enhance_means: Means | Mapping[str, float] = field(
-        default=(),
-        metadata=offered("noise and geometry: mean of that noise in standard deviations, as in age=0.5; repeatable."),
-    )
-    exact_digits: bool = field(
-        default=False, metadata=offered("geometry: write all digits of the transformed numbers, which reveal the key.")
-    )
+    exact_digits: bool = option(False, "geometry: write all digits of the transformed numbers, which reveal the key.")
     key: InitVar[Key | None] = None
 
     def __post_init__(self, key: Key | None) -> None:
@@ -147,13 +139,11 @@ class Translation(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("add",)
     method: ClassVar[str] = "translate"
 
-    shifts: tuple[Bounds, ...] | Mapping[str, Any] = field(
-        default=(),
-        metadata=offered("translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable."),
+    shifts: tuple[Bounds, ...] | Mapping[str, Any] = option(
+        (), "translate, hybrid: range of a column's shift in its own units, as in age=-5,5; repeatable."
     )
-    deviations: tuple[float, float] = field(
-        default=(-3.0, 3.0),
-        metadata=offered("translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]"),
+    deviations: tuple[float, float] = option(
+        (-3.0, 3.0), "translate, hybrid: range of all other shifts, in standard deviations.  [default: -3 3]"
     )
 
     def __post_init__(self, key: Key | None) -> None:
@@ -184,12 +174,10 @@ class Scaling(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("mult",)
     method: ClassVar[str] = "scale"
 
-    factors: tuple[Bounds, ...] | Mapping[str, Any] = field(
-        default=(), metadata=offered("scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable.")
+    factors: tuple[Bounds, ...] | Mapping[str, Any] = option(
+        (), "scale, hybrid: range of a column's factor, as in pay=0.5,0.9; repeatable."
     )
-    factor: tuple[float, float] = field(
-        default=(0.5, 2.0), metadata=offered("scale, hybrid: range of all other factors.  [default: 0.5 2]")
-    )
+    factor: tuple[float, float] = option((0.5, 2.0), "scale, hybrid: range of all other factors.  [default: 0.5 2]")
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
@@ -224,16 +212,11 @@ class Rotation(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("rotate",)
     method: ClassVar[str] = "rotate"
 
-    degrees: tuple[float, float] = field(
-        default=(0.0, 360.0), metadata=offered("rotate, hybrid: range of the angles.  [default: 0 360]")
+    degrees: tuple[float, float] = option((0.0, 360.0), "rotate, hybrid: range of the angles.  [default: 0 360]")
+    units: tuple[Unit, ...] | Mapping[str, float] = option(
+        (), "rotate, hybrid: unit of a column, as in pay=1000; repeatable."
     )
-    units: tuple[Unit, ...] | Mapping[str, float] = field(
-        default=(), metadata=offered("rotate, hybrid: unit of a column, as in pay=1000; repeatable.")
-    )
-    pairs: str = field(
-        default="chain",
-        metadata=offered("rotate, hybrid: which columns are rotated together.  [default: chain]", choices=PAIRS),
-    )
+    pairs: str = option("chain", "rotate, hybrid: which columns are rotated together.  [default: chain]", choices=PAIRS)
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.arrays import Bools, Floats, Ints, count_persons
 from sfumato.core.errors import LevelError, OptionError, closest_name
 from sfumato.core.facts import Fact, Shuffled
@@ -209,12 +209,11 @@ class Aggregation:
 
     method: ClassVar[str] = "aggregate"
 
-    coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = field(
-        default=(), metadata=offered("aggregate: level of a column's hierarchy, as in born=3; repeatable.")
+    coarsened: tuple[tuple[str, int], ...] | Mapping[str, int] = option(
+        (), "aggregate: level of a column's hierarchy, as in born=3; repeatable."
     )
-    widths: tuple[tuple[str, float], ...] | Mapping[str, float] = field(
-        default=(),
-        metadata=offered("aggregate: width of the intervals of a column of numbers, as in age=10; repeatable."),
+    widths: tuple[tuple[str, float], ...] | Mapping[str, float] = option(
+        (), "aggregate: width of the intervals of a column of numbers, as in age=10; repeatable."
     )
 
     def __post_init__(self) -> None:

@@ -6,12 +6,12 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.arrays import Bools, Floats, Ints, number_of_persons
 from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal
 from sfumato.core.facts import Shuffled
@@ -82,20 +82,15 @@ class Swapping:
     method: ClassVar[str] = "swap"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True)
 
-    within: str = field(
-        default="window",
-        metadata=offered(
-            "swap: between rows of similar rank, or in a leaf of a tree that predicts the target.  [default: window]",
-            choices=WITHIN,
-        ),
+    within: str = option(
+        "window",
+        "swap: between rows of similar rank, or in a leaf of a tree that predicts the target.  [default: window]",
+        choices=WITHIN,
     )
-    window: float = field(
-        default=5.0, metadata=offered("swap: largest difference in rank, in percent of the rows.  [default: 5]")
-    )
+    window: float = option(5.0, "swap: largest difference in rank, in percent of the rows.  [default: 5]")
     leaf: int = 50
-    columns: tuple[str, ...] = field(
-        default=(),
-        metadata=offered("swap: column to swap; block: a quasi-identifier; repeatable.  [default: see the docs]"),
+    columns: tuple[str, ...] = option(
+        (), "swap: column to swap; block: a quasi-identifier; repeatable.  [default: see the docs]"
     )
     pass_categories: bool = False
 
@@ -286,7 +281,7 @@ class Subsampling:
     method: ClassVar[str] = "subsample"
     traits: ClassVar[Traits] = Traits(synthetic=False, codes=True, control=True)
 
-    share: float = field(default=0.1, metadata=offered("subsample: share of the people in the sample.  [default: 0.1]"))
+    share: float = option(0.1, "subsample: share of the people in the sample.  [default: 0.1]")
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -344,14 +339,9 @@ class Downgrading:
     method: ClassVar[str] = "downgrade"
     traits: ClassVar[Traits] = Traits(synthetic=False, gaps=True)
 
-    private: str = field(default="", metadata=offered("downgrade: column of the label to hide."))
-    limit: float = field(
-        default=0.3,
-        metadata=offered("downgrade: largest information gain of a rule about it, in bits.  [default: 0.3]"),
-    )
-    hidden: float = field(
-        default=1.0, metadata=offered("downgrade: share of the people whose label is hidden.  [default: 1]")
-    )
+    private: str = option("", "downgrade: column of the label to hide.")
+    limit: float = option(0.3, "downgrade: largest information gain of a rule about it, in bits.  [default: 0.3]")
+    hidden: float = option(1.0, "downgrade: share of the people whose label is hidden.  [default: 1]")
     leaf: int = 50
 
     def __post_init__(self) -> None:

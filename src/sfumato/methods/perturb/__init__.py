@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import Option, option
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.noise import (
     LAWS,
@@ -182,17 +182,15 @@ class AdditiveNoise(_Noise):
     kind: str = field(
         default="additive",
         init=False,
-        metadata=offered(
-            "noise: kind of noise.  [default: additive]", choices=("additive", "multiplicative"), spelled="noise"
-        ),
+        metadata={
+            "option": Option(
+                "noise: kind of noise.  [default: additive]", choices=("additive", "multiplicative"), spelled="noise"
+            )
+        },
     )
-    law: str = field(
-        default="gaussian", metadata=offered("noise: distribution of the noise.  [default: gaussian]", choices=LAWS)
-    )
-    size: float = field(
-        default=1.0, metadata=offered("noise: standard deviation of the noise, in standard deviations of each column.")
-    )
-    correlated: bool = field(default=False, metadata=offered("noise: give the noise the correlations of the data."))
+    law: str = option("gaussian", "noise: distribution of the noise.  [default: gaussian]", choices=LAWS)
+    size: float = option(1.0, "noise: standard deviation of the noise, in standard deviations of each column.")
+    correlated: bool = option(False, "noise: give the noise the correlations of the data.")
     enhance: float = 0.0
     enhance_size: float = 1.0
     enhance_laws: Pairs | Mapping[str, str] = ()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.amplification import GUARANTEES, solve_b
 from sfumato.core.distributions.noise import DiscreteLaplace, draw_laplace, snap
@@ -98,20 +98,16 @@ class LaplacePCA:
     """Step of the grid that components are counted in, in standard deviations of the columns."""
 
     k: int | None = None
-    groups: int | None = field(default=None, metadata=offered("laplace-pca: number of groups, instead of --k."))
+    groups: int | None = option(None, "laplace-pca: number of groups, instead of --k.")
     response_weight: float = 0.8
-    b: float | None = field(
-        default=None,
-        metadata=offered("laplace-pca: noise scale in ranges; odds change by at most e^(1/b).  [default: 0.2]"),
+    b: float | None = option(
+        None, "laplace-pca: noise scale in ranges; odds change by at most e^(1/b).  [default: 0.2]"
     )
-    guarantee: str = field(
-        default="component",
-        metadata=offered("laplace-pca: bound the odds of each component, or of the whole record.", choices=GUARANTEES),
+    guarantee: str = option(
+        "component", "laplace-pca: bound the odds of each component, or of the whole record.", choices=GUARANTEES
     )
-    rho1: float | None = field(default=None, metadata=offered("laplace-pca: prior probability.  [default: 0.001]"))
-    rho2: float | None = field(
-        default=None, metadata=offered("laplace-pca: largest posterior probability, which determines b.")
-    )
+    rho1: float | None = option(None, "laplace-pca: prior probability.  [default: 0.001]")
+    rho2: float | None = option(None, "laplace-pca: largest posterior probability, which determines b.")
     grouping: str = "modified"
 
     def __post_init__(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.amplification import rho_of
 from sfumato.core.errors import OptionError, PrivacyRefusal
@@ -55,21 +55,16 @@ class PrivateChain:
     """
 
     epsilon: float
-    delta: float = field(default=1e-5, metadata=offered("private: probability that the bound fails.  [default: 1e-05]"))
-    epsilon_of: str | None = field(
-        default=None,
-        metadata=offered(
-            "private: smaller epsilons of some people, a declared column or 'age < 18: 0.5, else: 1'.",
-            metavar="COL|RULE",
-        ),
+    delta: float = option(1e-5, "private: probability that the bound fails.  [default: 1e-05]")
+    epsilon_of: str | None = option(
+        None,
+        "private: smaller epsilons of some people, a declared column or 'age < 18: 0.5, else: 1'.",
+        metavar="COL|RULE",
     )
-    private_bounds: bool = field(
-        default=False,
-        metadata=offered("private: buy bounds and categories that are not declared, for a tenth of the budget."),
+    private_bounds: bool = option(
+        False, "private: buy bounds and categories that are not declared, for a tenth of the budget."
     )
-    people: int | None = field(
-        default=None, metadata=offered("private: number of people, if it is public.", metavar="N")
-    )
+    people: int | None = option(None, "private: number of people, if it is public.", metavar="N")
 
     def __post_init__(self) -> None:
         check_parameters(self)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.arguments import offered
+from sfumato.core.arguments import option
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled, Untouched
@@ -54,16 +54,14 @@ class Randomization:
     method: ClassVar[str] = "randomize"
     traits: ClassVar[Traits] = Traits(synthetic=False, row_is_person=True, codes=True)
 
-    specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = field(
-        default=(),
-        metadata=offered("randomize: noise specification of a column, as in age=age.toml; repeatable.", spelled="spec"),
+    specs: tuple[tuple[str, str], ...] | Mapping[str, Any] = option(
+        (), "randomize: noise specification of a column, as in age=age.toml; repeatable.", spelled="spec"
     )
-    epsilon: float | None = field(
-        default=None,
-        metadata=offered("private: privacy budget. randomize: local epsilon of each column without --spec."),
+    epsilon: float | None = option(
+        None, "private: privacy budget. randomize: local epsilon of each column without --spec."
     )
-    pass_missing: bool = field(default=False, metadata=offered("randomize: release which values are missing."))
-    allow_observed: bool = field(default=False, metadata=offered("randomize: use domains observed in the data."))
+    pass_missing: bool = option(False, "randomize: release which values are missing.")
+    allow_observed: bool = option(False, "randomize: use domains observed in the data.")
 
     def __post_init__(self) -> None:
         check_parameters(self)
