@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.certificate import AlteredCertificate, Certificate, certify
+from sfumato.certificate import AlteredCertificate, Certificate, CertifiedRun, certify
 from sfumato.core.errors import BadInput
 from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
 from sfumato.core.groups.facts import CountsKept, Grouped
@@ -27,17 +27,9 @@ FACTS: tuple[Fact, ...] = (
 
 
 def a_certificate(**changed: Any) -> Certificate:
-    certificate = certify(
-        FACTS,
-        version="0.2.0",
-        randomness="release",
-        method="condense-paper",
-        parameters={"k": 10, "grouping": "paper", "bounds": (("age", 1, 2.5),)},
-        rows_in=100,
-        rows_out=100,
-        schema_sha256=DIGEST,
-    )
-    return dataclasses.replace(certificate, **changed)
+    parameters = {"k": 10, "grouping": "paper", "bounds": (("age", 1, 2.5),)}
+    run = CertifiedRun("0.2.0", "release", "condense-paper", parameters, 100, 100, DIGEST)
+    return dataclasses.replace(certify(FACTS, run), **changed)
 
 
 def written(document: Any) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sfumato.certificate import certify
+from sfumato.certificate import CertifiedRun, certify
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import (
     Claim,
@@ -74,16 +74,7 @@ def test_an_unknown_fact_is_kept_as_it_is_and_never_certified(document: dict[str
     assert isinstance(unknown, UnknownFact)
     assert fact_to_json(unknown) == document
     with pytest.raises(PrivacyRefusal, match="is not known, so nothing can be certified"):
-        certify(
-            (DRAWN, unknown),
-            version="0.2.0",
-            randomness="release",
-            method="blessing",
-            parameters={},
-            rows_in=1,
-            rows_out=1,
-            schema_sha256="0" * 64,
-        )
+        certify((DRAWN, unknown), CertifiedRun("0.2.0", "release", "blessing", {}, 1, 1, "0" * 64))
 
 
 def test_a_fact_of_another_package_bears_its_own_claims_and_is_unknown_when_it_is_read() -> None:

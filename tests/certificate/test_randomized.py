@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.certificate import certify
+from sfumato.certificate import CertifiedRun, certify
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
@@ -107,17 +107,8 @@ def test_the_specification_of_a_column_is_read_from_a_certificate_or_a_file(tmp_
     facts = (fact("age", AGE), Untouched(0, 1), fact("town", TOWN))
     assert specs_of(facts) == {"age": AGE, "town": TOWN}
     certificate = tmp_path / "certificate.json"
-    told = certify(
-        facts,
-        version="0.2.0",
-        randomness="release",
-        method="randomize",
-        parameters={"epsilon": 1.0},
-        rows_in=9,
-        rows_out=9,
-        schema_sha256="0" * 64,
-    )
-    certificate.write_text(told.to_json(), encoding="utf-8")
+    run = CertifiedRun("0.2.0", "release", "randomize", {"epsilon": 1.0}, 9, 9, "0" * 64)
+    certificate.write_text(certify(facts, run).to_json(), encoding="utf-8")
     assert read_spec(certificate, "town") == TOWN
     with pytest.raises(OptionError, match="no specification of column 'pay'; it has 'age', 'town'"):
         read_spec(certificate, "pay")

@@ -7,14 +7,14 @@ import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput, PrivacyRefusal
 from sfumato.core.facts import Claim, Fact, Refused, UnknownFact, counted, draw_claims, fact_from_json, fact_to_json
 from sfumato.core.pages import html_table
 
-__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "CertificateEntries", "certify"]
+__all__ = ["FORMAT", "AlteredCertificate", "Certificate", "CertifiedRun", "certify"]
 
 
 _VERSION = re.compile(r"\d+(\.\d+)*([a-z]+\d+)?(\.[a-z]+\d+)?(\+[a-z0-9.]+)?")
@@ -208,19 +208,21 @@ def _fact(document: Mapping[str, object]) -> Fact:
         raise AlteredCertificate(str(error)) from None
 
 
-def certify(
-    facts: tuple[Fact, ...],
-    *,
-    version: str,
-    randomness: str,
-    method: str,
-    parameters: dict[str, Any],
-    rows_in: int | None,
-    rows_out: int,
-    schema_sha256: str,
-    created: str | None = None,
-) -> Certificate:
-    """Draw the claims that the facts support and put them on a certificate, created at the given time or now.
+class CertifiedRun(NamedTuple):
+    """What a certificate states of a run beside its facts; ``created`` is None for now."""
+
+    sfumato: str
+    randomness: str
+    method: str
+    parameters: dict[str, Any]
+    rows_in: int | None
+    rows_out: int
+    schema_sha256: str
+    created: str | None = None
+
+
+def certify(facts: tuple[Fact, ...], run: CertifiedRun) -> Certificate:
+    """Draw the claims that the facts support and put them on a certificate.
 
     Raises
     ------
@@ -231,16 +233,7 @@ def certify(
     if unknown:
         raise PrivacyRefusal(f"the fact {unknown[0]!r} is not known, so nothing can be certified; use a newer version")
     claims, refused = draw_claims(facts)
-    return Certificate(
-        sfumato=version,
-        created=created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        randomness=randomness,
-        method=method,
-        parameters=parse_json(write_json(parameters, "canonical")),  # as they are read back
-        rows_in=rows_in,
-        rows_out=rows_out,
-        facts=facts,
-        claims=claims,
-        refused=refused,
-        schema_sha256=schema_sha256,
-    )
+    created = run.created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    parameters = parse_json(write_json(run.parameters, "canonical"))  # as they are read back
+    stated = run._replace(created=created, parameters=parameters)._asdict()
+    return Certificate(facts=facts, claims=claims, refused=refused, **stated)

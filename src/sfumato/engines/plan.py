@@ -344,10 +344,12 @@ def _share(
     most = None if plan.mechanism.traits.codes else MOST_CATEGORIES
     k, ruled = max(level, min_frequency), plan.mechanism.traits.synthetic and not plan.options.no_rules
     found = partial(find_decisions, original, schema, persons) if plan.found_rules else None
+    decisions = found if ruled else None
     shared = pool_rare_values(
-        original, schema, k=k, way=plan.options.rare, persons=persons, rng=rng, most=most, stated=min(k, stated),
-        decisions=found if ruled else None,
-    )  # fmt: skip
+        original, schema, k=k, way=plan.options.rare, persons=persons, rng=rng, most=most, decisions=decisions
+    )
+    if shared.fact is not None:
+        shared = dataclasses.replace(shared, fact=dataclasses.replace(shared.fact, k=min(k, stated) or k))
     if not shared.schema.encoded:
         raise LevelError(
             f"in none of the {len(schema.encoded)} columns a value is held by {max(level, min_frequency)} persons; "

@@ -13,7 +13,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.assess.report import Report
-from sfumato.certificate import Certificate, certify
+from sfumato.certificate import Certificate, CertifiedRun, certify
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer, own_signer, signing_key_path
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, Unmeasured
@@ -289,14 +289,16 @@ def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest:
     despite = despite_facts(measured, despite=options.despite_policy)
     certificate = certify(
         (*outcome.facts, *_formulas(outcome, quoted=options.spreadsheet_safe), *unmeasured, *despite),
-        version=recipe.sfumato,
-        created=outcome.created,
-        randomness=Randomness(recipe.options.seed).mode.value,
-        method=recipe.method,
-        parameters=dict(recipe.parameters),
-        rows_in=outcome.rows_in,
-        rows_out=outcome.rows_out,
-        schema_sha256=outcome.schema.public_part().digest,
+        CertifiedRun(
+            recipe.sfumato,
+            Randomness(recipe.options.seed).mode.value,
+            recipe.method,
+            dict(recipe.parameters),
+            outcome.rows_in,
+            outcome.rows_out,
+            outcome.schema.public_part().digest,
+            outcome.created,
+        ),
     )
     if measured is not None:
         measured = dataclasses.replace(measured, certificate=certificate.to_document())

@@ -414,7 +414,6 @@ def pool_rare_values(
     persons: Codes | None,
     rng: np.random.Generator,
     most: int | None = MOST_CATEGORIES,
-    stated: int = 0,
     decisions: Callable[[], Iterable[Rule]] | None = None,
 ) -> PooledCategories:
     """A table in which at least ``k`` persons have each category, and each missing indicator.
@@ -438,8 +437,6 @@ def pool_rare_values(
         Draws the margin and the records that cells are filled from.
     most : int, optional
         Categories that a column may keep; of more the smallest join others. None if there is no end.
-    stated : int
-        Number of persons that the fact states, at most k; by default k.
     decisions : callable, optional
         Gives rules ``a -> b`` that are to hold afterwards, besides those of the schema: a new label of ``a`` that
         several values of ``b`` go with takes the value of a similar record.
@@ -455,7 +452,7 @@ def pool_rare_values(
         return PooledCategories(table, schema, recoded)
     passed = sum(each.role is Role.PUBLIC and each.kind in _LISTED for each in schema)
     listed = [each for each in fields.values() if each.kind in _LISTED]
-    fact = RareValues(way or "lift", stated or k, len(listed), passed, by_person=persons is not None)
+    fact = RareValues(way or "lift", k, len(listed), passed, by_person=persons is not None)
     if way == "keep":
         return PooledCategories(table, schema, recoded, fact if fact.columns + fact.passed else None)
     floors = MinimumFrequencies.drawn(k, rng)

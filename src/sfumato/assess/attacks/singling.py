@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,19 +132,35 @@ def find_fits(predicates: Predicates, rows: SortedRows, skip: Flags | None = Non
     ([2, 1], [1, 2])
     """
     counts, places = (np.full(len(predicates), start, dtype=np.int64) for start in (0, -1))
-    _find(
-        fixed(predicates.columns, np.int64),
-        fixed(predicates.ways, np.int64),
-        fixed(predicates.values, np.float64),
+    conditions = _Conditions(
+        fixed(predicates.columns, np.int64), fixed(predicates.ways, np.int64), fixed(predicates.values, np.float64)
+    )
+    table = _Table(
         fixed(rows.cells, np.float64),
         fixed(rows.order, np.int32),
         fixed(rows.present, np.int64),
-        fixed(np.zeros(len(rows), dtype=np.bool_) if skip is None else skip, np.bool_),
         fixed(rows.whose, np.int64),
-        counts,
-        places,
     )
+    skipped = fixed(np.zeros(len(rows), dtype=np.bool_) if skip is None else skip, np.bool_)
+    _find(conditions, table, skipped, counts, places)
     return counts, places
+
+
+class _Conditions(NamedTuple):
+    """Arrays of `Predicates` for the kernel."""
+
+    columns: Places
+    ways: Places
+    values: Matrix
+
+
+class _Table(NamedTuple):
+    """Arrays of `SortedRows` for the kernel."""
+
+    cells: Matrix
+    order: NDArray[np.int32]
+    present: Places
+    whose: Places
 
 
 @inner
@@ -172,19 +189,10 @@ def _first(cells: Matrix, order: NDArray[np.int32], present: int, value: float, 
 
 
 @compiled
-def _find(
-    columns: Places,
-    ways: Places,
-    values: Matrix,
-    cells: Matrix,
-    order: NDArray[np.int32],
-    present: Places,
-    skip: Flags,
-    whose: Places,
-    counts: Places,
-    places: Places,
-) -> None:
+def _find(conditions: _Conditions, table: _Table, skip: Flags, counts: Places, places: Places) -> None:
     """Try each predicate on the rows that meet its narrowest condition and stop at the second person whom it fits."""
+    columns, ways, values = conditions.columns, conditions.ways, conditions.values
+    cells, order, present, whose = table.cells, table.order, table.present, table.whose
     n = cells.shape[1]
     for p in range(columns.shape[0]):
         lead, start, stop = whole(-1), whole(0), whole(n)

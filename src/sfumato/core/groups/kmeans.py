@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
@@ -263,28 +265,30 @@ def fill_clusters(values: Floats, labels: Ints, centres: Floats, size: int) -> I
     labels = np.array(labels, dtype=np.int64)
     counts = np.bincount(labels, minlength=len(centres)).astype(np.int64)
     final = np.zeros(len(centres), dtype=np.bool_)
-    left = np.arange(n)
+    clusters = _Clusters(labels, counts, final, np.arange(n))
     remaining, finished = n, False
     while not finished:
         batch = max(1, _PAIRS_A_CALL // (remaining * d + 1))
-        remaining, finished = _fill(values, centres, size, labels, counts, final, left, remaining, batch)
+        remaining, finished = _fill(values, centres, size, clusters, remaining, batch)
         tell("grouping", 1.0 if finished else 1.0 - remaining / n)
     return labels
 
 
+class _Clusters(NamedTuple):
+    """Clusters while they are filled: that of each record, their sizes, which are final, and records outside these."""
+
+    labels: Ints
+    counts: Ints
+    final: Bools
+    left: Ints
+
+
 @compiled
 def _fill(
-    values: Floats,
-    centres: Floats,
-    size: int,
-    labels: Ints,
-    counts: Ints,
-    final: Bools,
-    left: Ints,
-    remaining: int,
-    batch: int,
+    values: Floats, centres: Floats, size: int, clusters: _Clusters, remaining: int, batch: int
 ) -> tuple[int, bool]:
     """Fill up to ``batch`` clusters; return the number of remaining records and whether all clusters have enough."""
+    labels, counts, final, left = clusters.labels, clusters.counts, clusters.final, clusters.left
     distance, row = np.empty(size), np.empty(size, dtype=np.int64)
     for _ in range(batch):
         smallest = whole(-1)
@@ -294,7 +298,7 @@ def _fill(
         if smallest < 0 or counts[smallest] >= size:
             return remaining, True
         need = size - counts[smallest]
-        _closest_others(values, centres[smallest], labels, left, remaining, smallest, need, distance, row)
+        _closest_others(values, centres[smallest], clusters, remaining, smallest, need, distance, row)
         for place in range(need):
             counts[labels[row[place]]] -= 1
             labels[row[place]] = smallest
@@ -312,8 +316,7 @@ def _fill(
 def _closest_others(
     values: Floats,
     centre: Floats,
-    labels: Ints,
-    left: Ints,
+    clusters: _Clusters,
     remaining: int,
     own: int,
     need: int,
@@ -324,7 +327,7 @@ def _closest_others(
 
     Rows come in ascending order, so a record that is as far as the top never replaces it.
     """
-    held = 0
+    held, labels, left = 0, clusters.labels, clusters.left
     for place in range(remaining):
         i = left[place]
         if labels[i] == own:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numba import types
@@ -184,12 +184,30 @@ def _grown(array: Any, needed: int) -> Any:
     return longer
 
 
+class _Bitmaps(NamedTuple):
+    """Bitmaps one after the other, the item of each, and how many transactions have it."""
+
+    pool: Any
+    names: Any
+    totals: Any
+
+
+class _Written(NamedTuple):
+    """Items, lengths and counts of the sets that were found; how many items there are, and how many sets."""
+
+    flat: Any
+    lengths: Any
+    found: Any
+    used: int
+    sets: int
+
+
 @inner
 def _opened(
-    items: Any, starts: Any, occurrences: Any, item: int, least: int,
-    partners: Any, place: Any, pool: Any, names: Any, totals: Any,
-) -> tuple[Any, Any, Any, int]:  # fmt: skip
+    items: Any, starts: Any, occurrences: Any, item: int, least: int, partners: Any, place: Any, bitmaps: _Bitmaps
+) -> tuple[_Bitmaps, int]:
     """Transactions of an item as bitmaps of the later items that are frequent among them, and how many these are."""
+    pool, names, totals = bitmaps.pool, bitmaps.names, bitmaps.totals
     partners[item:] = 0
     for transaction in occurrences:
         last = starts[transaction + 1]
@@ -212,16 +230,17 @@ def _opened(
             row = place[items[last]]
             if row >= 0:
                 pool[row * words + (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
-    return pool, names, totals, rows
+    return _Bitmaps(pool, names, totals), rows
 
 
 @inner
 def _written(
-    flat: Any, lengths: Any, found: Any, used: int, sets: int, set_of: Any, size: int, count: int,
-    free: Any, many: int, longest: int, most: int,
-) -> tuple[Any, Any, Any, int, int]:  # fmt: skip
+    written: _Written, set_of: Any, size: int, count: int, free: Any, many: int, longest: int, most: int
+) -> _Written:
     """Write down a set, and the same with every choice of the free items, which all of its transactions hold."""
-    flat, lengths, found = _grown(flat, used + size), _grown(lengths, sets + 1), _grown(found, sets + 1)
+    used, sets = written.used, written.sets
+    flat = _grown(written.flat, used + size)
+    lengths, found = _grown(written.lengths, sets + 1), _grown(written.found, sets + 1)
     for at in range(size):
         name, place = set_of[at], used + at
         while place > used and flat[place - 1] > name:
@@ -241,7 +260,7 @@ def _written(
             if held >= longest:
                 continue
             if sets >= most:
-                return flat, lengths, found, used, sets + 1
+                return _Written(flat, lengths, found, used, sets + 1)
             at, place = source - 1, used + held
             while at >= source - held and flat[at] > name:
                 flat[place] = flat[at]
@@ -254,7 +273,7 @@ def _written(
                 at -= 1
             lengths[sets], found[sets] = held + 1, count
             used, sets = used + held + 1, sets + 1
-    return flat, lengths, found, used, sets
+    return _Written(flat, lengths, found, used, sets)
 
 
 @compiled
@@ -264,8 +283,7 @@ def _mine(
     """Sets of the items that codes stand for, their lengths and counts; and whether there are no more than wanted."""
     width = len(first) - 1
     flat, lengths = np.empty(1 << 12, dtype=np.int32), np.empty(1 << 10, dtype=np.int64)
-    found = np.empty(1 << 10, dtype=np.int64)
-    used, sets = whole(0), whole(0)
+    written = _Written(flat, lengths, np.empty(1 << 10, dtype=np.int64), whole(0), whole(0))
     pool, names = np.empty(1 << 12, dtype=np.uint64), np.empty(1 << 8, dtype=np.int32)
     totals = np.empty(1 << 8, dtype=np.int64)
     partners, place = np.zeros(width, dtype=np.int64), np.full(width, -1, dtype=np.int64)
@@ -275,18 +293,9 @@ def _mine(
     for item in range(width):
         support, rows = first[item + 1] - first[item], 0
         if longest > 1:
-            pool, names, totals, rows = _opened(
-                items,
-                starts,
-                occurrences[first[item] : first[item + 1]],
-                item,
-                least,
-                partners,
-                place,
-                pool,
-                names,
-                totals,
-            )
+            own, bitmaps = occurrences[first[item] : first[item + 1]], _Bitmaps(pool, names, totals)
+            bitmaps, rows = _opened(items, starts, own, item, least, partners, place, bitmaps)
+            pool, names, totals = bitmaps.pool, bitmaps.names, bitmaps.totals
         words = (support + 63) >> 6
         prefix[0], many[1], left = kept[item], 0, 0
         for row in range(rows):  # what all of its transactions hold is free, and the others move up
@@ -299,11 +308,9 @@ def _mine(
                 for word in range(words):
                     pool[left * words + word] = pool[row * words + word]
             left += 1
-        flat, lengths, found, used, sets = _written(
-            flat, lengths, found, used, sets, prefix, whole(1), support, free, many[1], longest, most
-        )
-        if sets > most:
-            return flat[:0], lengths[:0], found[:0], False
+        written = _written(written, prefix, whole(1), support, free, many[1], longest, most)
+        if written.sets > most:
+            return flat[:0], lengths[:0], lengths[:0], False
         depth = 1 if left > 0 else 0
         base[1], length[1], cursor[1] = 0, left, 0
         while depth > 0:
@@ -329,15 +336,13 @@ def _mine(
                     elif both >= np.uint64(least):
                         names[new], totals[new] = names[other], both
                         new += 1
-            flat, lengths, found, used, sets = _written(
-                flat, lengths, found, used, sets, prefix, depth + 1, totals[chosen], free, all_free, longest, most
-            )
-            if sets > most:
-                return flat[:0], lengths[:0], found[:0], False
+            written = _written(written, prefix, depth + 1, totals[chosen], free, all_free, longest, most)
+            if written.sets > most:
+                return flat[:0], lengths[:0], lengths[:0], False
             if new > stop:
                 depth += 1
                 base[depth], length[depth], cursor[depth], many[depth] = stop, new - stop, 0, all_free
-    return flat[:used], lengths[:sets], found[:sets], True
+    return written.flat[: written.used], written.lengths[: written.sets], written.found[: written.sets], True
 
 
 _ROUNDING = 1e-12
