@@ -192,7 +192,7 @@ class _Bitmaps(NamedTuple):
     totals: Any
 
 
-class _Written(NamedTuple):
+class _SetStore(NamedTuple):
     """Items, lengths and counts of the sets that were found; how many items there are, and how many sets."""
 
     flat: Any
@@ -235,8 +235,8 @@ def _opened(
 
 @inner
 def _written(
-    written: _Written, set_of: Any, size: int, count: int, free: Any, many: int, longest: int, most: int
-) -> _Written:
+    written: _SetStore, set_of: Any, size: int, count: int, free: Any, many: int, longest: int, most: int
+) -> _SetStore:
     """Write down a set, and the same with every choice of the free items, which all of its transactions hold."""
     used, sets = written.used, written.sets
     flat = _grown(written.flat, used + size)
@@ -260,7 +260,7 @@ def _written(
             if held >= longest:
                 continue
             if sets >= most:
-                return _Written(flat, lengths, found, used, sets + 1)
+                return _SetStore(flat, lengths, found, used, sets + 1)
             at, place = source - 1, used + held
             while at >= source - held and flat[at] > name:
                 flat[place] = flat[at]
@@ -273,7 +273,7 @@ def _written(
                 at -= 1
             lengths[sets], found[sets] = held + 1, count
             used, sets = used + held + 1, sets + 1
-    return _Written(flat, lengths, found, used, sets)
+    return _SetStore(flat, lengths, found, used, sets)
 
 
 @compiled
@@ -283,7 +283,7 @@ def _mine(
     """Sets of the items that codes stand for, their lengths and counts; and whether there are no more than wanted."""
     width = len(first) - 1
     flat, lengths = np.empty(1 << 12, dtype=np.int32), np.empty(1 << 10, dtype=np.int64)
-    written = _Written(flat, lengths, np.empty(1 << 10, dtype=np.int64), whole(0), whole(0))
+    written = _SetStore(flat, lengths, np.empty(1 << 10, dtype=np.int64), whole(0), whole(0))
     pool, names = np.empty(1 << 12, dtype=np.uint64), np.empty(1 << 8, dtype=np.int32)
     totals = np.empty(1 << 8, dtype=np.int64)
     partners, place = np.zeros(width, dtype=np.int64), np.full(width, -1, dtype=np.int64)
