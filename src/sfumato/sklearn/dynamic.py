@@ -420,7 +420,7 @@ class _SnapshotHeader:
 
     parameters: Parameters
     names: tuple[str, ...] | None
-    state: dict[str, int | str]
+    state: dict[str, int | str | bool]
 
 
 def write_snapshot(snapshot: Snapshot) -> bytes:
