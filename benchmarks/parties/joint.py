@@ -1,8 +1,8 @@
 """Real joint runs: one process a party through the command line, the engine's workers beside them, on loopback.
 
 Run from the repository root: ``python benchmarks/parties/joint.py [--quick] [--only WORDS] [--data FOLDER]``.
-``sfumato party init`` writes settings and certificates, then every party is ``sfumato party --config ... --seed 7`` in
-a process of its own. All parties share the machine, so wall seconds are those of all together; CPU seconds and peak
+``sfumato party init`` writes settings and certificates, then every party is ``sfumato party run --config ... --seed 7``
+in a process of its own. All parties share the machine, so wall seconds are those of all together; CPU seconds and peak
 memory (VmHWM) are read off /proc for each party's process and for its engine's worker apart. Megabytes are the
 ledger's: what a party sent over its channel, and its engine. The released table is compared with that of one process
 without any engine (``joint_in_one_process``) and the same seed. Concrete (1,030 x 9); more rows are drawn from it again
@@ -140,7 +140,7 @@ def run_parties(configs: list[Path], work: Path) -> tuple[float, list[dict[str, 
     for config in configs:
         output = work / f"out-{config.parent.name}"
         with (work / f"{config.parent.name}.log").open("w") as log:
-            order = [sys.executable, "-m", "sfumato.cli", "party", "--config", str(config), "-o", str(output)]
+            order = [sys.executable, "-m", "sfumato.cli", "party", "run", "--config", str(config), "-o", str(output)]
             started.append(subprocess.Popen([*order, "--seed", str(SEED)], stdout=log, stderr=log))
     used: list[dict[int, tuple[float, float]]] = [{} for _ in started]
     try:

@@ -32,7 +32,7 @@ from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
-from sfumato.parties.facts import Joint, Opened
+from sfumato.parties.facts import Joint, Opened, PartJudged
 from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
 from sfumato.tables.facts import (
     Aggregated,
@@ -222,7 +222,10 @@ def blurred(draw: Any) -> Facts:
         *draw(maybe(CountsKept(0, 1))),
         Shuffled(grouped.records),
     )
-    return facts if draw(st.booleans()) else (*facts, *draw(joint()))
+    if draw(st.booleans()):
+        return facts
+    clash = (PartJudged,) if Unmeasured() in facts else ()
+    return (*facts, *(fact for fact in draw(joint()) if not isinstance(fact, clash)))
 
 
 @st.composite
@@ -240,11 +243,13 @@ def joint(draw: Any) -> Facts:
         draw(st.sampled_from(("split", "each"))) if vertical else "",
         draw(st.integers(1, 3)),
         draw(st.integers(0, 2)),
+        draw(st.sampled_from(((), ("SHA256:one", *[""] * (len(parties) - 1))))),
     )
+    judged = (PartJudged(parties[0], "inconclusive", "ours"), PartJudged(parties[1], "not-measured"))
     lines = [
         Opened(f"line {place}", "this", draw(st.sampled_from(("opened", "sum"))), parties, 3, 1) for place in (1, 2)
     ]
-    return (run, *lines[: draw(st.integers(1, 2))])
+    return (run, *lines[: draw(st.integers(1, 2))], *judged[: draw(st.integers(0, 2))])
 
 
 @st.composite

@@ -33,7 +33,7 @@ from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
-from sfumato.parties.facts import Joint, Opened
+from sfumato.parties.facts import Joint, Opened, PartJudged
 from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
 from sfumato.tables.facts import (
     Aggregated,
@@ -910,6 +910,23 @@ REFUSED = (
         "despite policy",
         r"The release meets the policy (?P<name>'.*'|\".*\")\.",
         lambda facts, said: repr(the(facts, DespitePolicy).policy) == said["name"],
+    ),
+    Sentence(
+        "part despite policy",
+        r"The part of '(?P<owner>.*)' meets the policy '(?P<name>.*)'\.",
+        lambda facts, said: any(
+            (each.owner, each.policy) == (said["owner"], said["name"]) for each in every(facts, PartJudged)
+        ),
+    ),
+    Sentence(
+        "part not measured",
+        r"Attacks were run against the part of '(?P<owner>.*)' before the release\.",
+        lambda facts, said: PartJudged(said["owner"], "not-measured") in facts,
+    ),
+    Sentence(
+        "not signed by all",
+        r"Every data owner signed this certificate\.",
+        lambda facts, said: "" in the(facts, Joint).signers,
     ),
     Sentence("seed", r"This table may be released\.", lambda facts, said: the(facts, Drawn).mode == "dry-run"),
     Sentence(

@@ -86,7 +86,7 @@ def test_a_wrong_column_of_a_recipe_is_refused_as_that_of_a_schema() -> None:
     [
         ("condense", "sfumato sanitize INPUT"),
         ("stream", "sfumato stream init FILE"),
-        ("joint-laplace-pca", "sfumato party --config PARTY"),
+        ("joint-laplace-pca", "sfumato party run --config PARTY"),
         ("randomize-transactions", "sfumato transactions randomize INPUT"),
         ("hide-rules", "sfumato transactions hide INPUT"),
         ("block-rules", "sfumato transactions block INPUT"),

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import TableError
-from sfumato.parties import codecs, part, publish, vertical
+from sfumato.parties import codecs, folder, part, publish, vertical
 from sfumato.parties.arithmetic import read_secret, read_words
 from sfumato.parties.channel import Inbox, PartyError
 from sfumato.parties.codecs import ReadColumn, read_columns
@@ -208,5 +208,5 @@ PEERS = (
     Parser("told-cells", lambda data: publish._from_ipc(data, "shop", 2), refuses=_OF_PEER),
     Parser("told-time", _told(publish._time, rank=1), str.encode, refuses=_OF_PEER),
     Parser("told-traffic", _told(publish._traffic), refuses=_OF_PEER),
-    Parser("told-hashes", lambda data: publish._differing(data, {"table.csv": "0" * 64})),
+    Parser("told-hashes", lambda data: folder._differing(data, {"table.csv": "0" * 64})),
 )

@@ -180,7 +180,7 @@ def start() -> Iterator[Start]:
         code = f"import sys\n{before}\nfrom sfumato.cli import main\nsys.argv[0] = 'sfumato'\nmain()"
         with (config.parent / "said").open("w") as said, (config.parent / "out").open("w") as out:
             process = subprocess.Popen(
-                [sys.executable, "-c", code, "party", "--config", str(config), *arguments],
+                [sys.executable, "-c", code, "party", "run", "--config", str(config), *arguments],
                 stderr=said,
                 stdout=out,
                 text=True,
@@ -447,8 +447,8 @@ def test_init_writes_what_party_reads_and_replaces_nothing(tmp_path: Path, run: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("party",), "give --config"),
-        (("party", "--config", "lost.toml"), "there is no settings file 'lost.toml'"),
+        (("party", "run"), "--config"),
+        (("party", "run", "--config", "lost.toml"), "there is no settings file 'lost.toml'"),
         (("party", "init", "x", "--party", "a", "--party", "b=h:1", "--partition", "horizontal"), "NAME=HOST:PORT"),
         (("party", "init", "x", "--party", "a=h:1", "--party", "a=h:2", "--partition", "horizontal"), "named twice"),
         (("party", "init", "x", "--party", "a=h:1", "--partition", "horizontal"), "two or more parties"),
@@ -490,16 +490,16 @@ def test_half_of_the_noise_is_called_so_at_the_start(tmp_path: Path) -> None:
 def test_an_output_that_exists_is_refused_before_anybody_is_called(tmp_path: Path, run: Run) -> None:
     config = trial(tmp_path, "horizontal")["ann"]
     (config.parent / "joint").mkdir()
-    done = run("party", "--config", config)
+    done = run("party", "run", "--config", config)
     assert done.code == 2
     assert "exists" in done.err
 
 
 def test_a_policy_that_needs_a_control_group_is_refused_before_anybody_is_called(tmp_path: Path, run: Run) -> None:
     config = trial(tmp_path, "horizontal")["ann"]
-    done = run("party", "--config", config, "--policy", "research")
+    done = run("party", "run", "--config", config, "--policy", "research")
     assert done.code == 3
-    assert "there is no control group to compare attacks with; use a policy with neither" in done.err
+    assert "there is no control group to compare attacks with; add --holdout 0.3 at every owner" in done.err
     assert "waits for" not in done.err
     assert not (config.parent / "joint").exists()
 
@@ -511,6 +511,6 @@ def test_a_party_does_not_replace_a_folder_with_its_own_files(tmp_path: Path, ru
     addresses = {"bank": Address(HOST, 1), "shop": Address(HOST, 2)}
     made = write_trial(tmp_path / "trial", PartyTrial(addresses, "vertical", data={"bank": own}, key="age"))
     before = own.read_bytes()
-    done = run("party", "--config", made["bank"], "-o", tmp_path / "out", "--overwrite")
+    done = run("party", "run", "--config", made["bank"], "-o", tmp_path / "out", "--overwrite")
     assert (done.code, own.read_bytes()) == (2, before), done.err
     assert "which this run reads" in done.err

@@ -216,7 +216,7 @@ def test_a_schema_that_holds_observed_bounds_is_handed_to_nobody(tmp_path: Path)
 
 def test_a_seed_is_one_of_the_settings(config: Path) -> None:
     read = PartyConfig.load(config)
-    assert read.with_seed(4).settings()["seed"] == 4
+    assert read.with_plan(seed=4).settings()["seed"] == 4
     assert read.settings()["seed"] is None
 
 

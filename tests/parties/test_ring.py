@@ -11,8 +11,8 @@ import pytest
 from sfumato.core.documents import MOST_BYTES
 from sfumato.parties.channel import PartyError
 from sfumato.parties.connection import Hello, _reason, read_verdict
+from sfumato.parties.folder import _differing
 from sfumato.parties.part import _document
-from sfumato.parties.publish import _differing
 from sfumato.parties.vertical import _read
 
 WRITTEN = {"table.csv": "0" * 64}

@@ -27,8 +27,8 @@ from sfumato.core import replacing
 from sfumato.core.errors import SfumatoError
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.parties.config import PartyTrial, write_trial
+from sfumato.parties.folder import written_together
 from sfumato.parties.peers import Address
-from sfumato.parties.publish import written_together
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release

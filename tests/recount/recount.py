@@ -98,7 +98,8 @@ def _of_head(evidence: Evidence) -> Iterator[str]:
         if hashlib.sha256((release / name).read_bytes()).hexdigest() != digest:
             yield f"{name} has another digest"
     unlisted = {path.name for path in release.iterdir()} - {*evidence.certificate["files"]}
-    if unlisted - {"certificate.json", "certificate.sig"}:
+    signatures = {name for name in unlisted if name.startswith("certificate.") and name.endswith(".sig")}
+    if unlisted - signatures - {"certificate.json"}:
         yield f"{len(unlisted)} files are not listed"
     if set(evidence.schema) != set(evidence.written.columns) and evidence.schema:
         yield "the schema has other columns than the table"

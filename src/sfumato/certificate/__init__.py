@@ -118,6 +118,12 @@ class Certificate:
     schema_sha256: str
     table_sha256: str | None = None
     files: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def owner_signatures(self) -> dict[str, str]:
+        """Fingerprint that each of several owners signs with, by the name of the signature file; empty for one."""
+        return {f"certificate.{owner}.sig": key for fact in self.facts for owner, key in fact.owner_keys().items()}
+
     format: int = FORMAT
 
     def __repr__(self) -> str:

@@ -103,15 +103,17 @@ class Signature:
         return True
 
 
-def read_signature(folder: Path) -> Signature | None:
-    """Read the signature of a release; None if there is none.
+def read_signature(folder: Path, name: str = SIGNATURE_FILE) -> Signature | None:
+    """Read a signature of a release; None if there is none.
 
     Raises
     ------
     BadInput
         For a file of that name that is no signature.
     """
-    path = folder / SIGNATURE_FILE
+    path = folder / name
+    if path.name != name:
+        raise BadInput("the certificate names an owner that no file can be named after; it was altered")
     if not path.exists() and not path.is_symlink():
         return None
     return Signature.from_bytes(

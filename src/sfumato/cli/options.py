@@ -171,7 +171,9 @@ def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, st
     report = release.report
     verdict = None if report is None else report.verdict
     send = "To send:     " if verdict is None or verdict.outcome.value == "meets" else "Do not send: "
-    page = "" if report is None or release.certificate.privacy is not None else ", report-public.html"
+    page = ", report-public.html"
+    if report is None or release.together or release.certificate.privacy is not None:
+        page = ""
     stays = "recipe.toml repeats the run" if report is None else "read report.html first"
     return [
         (0, f"{send} {folder / 'release'} (table.{form}, certificate.json{page})"),

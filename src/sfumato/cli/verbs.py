@@ -198,8 +198,10 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option(
     "--signer",
+    "signers",
+    multiple=True,
     metavar="FINGERPRINT|FILE",
-    help="Expected signer: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...).",
+    help="Expected signer: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...); of several owners each.",
 )
 @click.option("--require-signature", is_flag=True, help="Exit with 3 if the release is not signed.")
 @click.option(
@@ -210,7 +212,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 def verify(
     console: Console,
     folder: Path,
-    signer: str | None,
+    signers: tuple[str, ...],
     require_signature: bool,
     allow_unknown: bool,
     most_bytes: int | None,
@@ -222,7 +224,7 @@ def verify(
     """
     found = sf.verify(
         folder,
-        signer=signer,
+        signer=signers or None,
         require_signature=require_signature,
         allow_unknown=allow_unknown,
         most_bytes=most_bytes,

@@ -38,7 +38,7 @@ _RUNS = {
     "hide-rules": "sfumato transactions hide INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
     "block-rules": "sfumato transactions block INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
     "stream": "sfumato stream init FILE --state STATE --recipe THIS",
-    "joint-laplace-pca": "sfumato party --config PARTY --recipe THIS, at every owner",
+    "joint-laplace-pca": "sfumato party run --config PARTY --recipe THIS, at every owner",
 }
 """What runs a recipe again, if it is not sanitize."""
 

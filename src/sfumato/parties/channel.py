@@ -200,7 +200,7 @@ class LocalChannel(PartyChannel):
     def __init__(self, rank: int, inboxes: tuple[Inbox, ...]) -> None:
         self.rank, self.names = rank, inboxes[rank].names
         self.sent = self.messages = 0
-        self._inboxes = inboxes
+        self._inboxes, self._closed = inboxes, False
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Put a message into the inbox of another thread."""
@@ -221,11 +221,12 @@ class LocalChannel(PartyChannel):
     def abort(self, reason: str) -> None:
         """Tell the other threads why this one gives up; the first failure counts."""
         for rank, inbox in enumerate(self._inboxes):
-            if rank != self.rank:
+            if rank != self.rank and not self._closed:
                 inbox.fail(PartyError(f"party {self.names[self.rank]!r} gave up: {reason}"))
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Say nothing more."""
+        self._closed = True
 
 
 def local_channels(names: tuple[str, ...], *, timeout: float = 60.0) -> tuple[LocalChannel, ...]:

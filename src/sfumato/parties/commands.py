@@ -13,11 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import rich_click as click
 
 from sfumato.cli.console import Console, VerbGroup, verb
-from sfumato.cli.options import FILE, check_output, options, signer_at, tell_signer, usual
+from sfumato.cli.options import (
+    FILE,
+    check_output,
+    holdout_of,
+    keeping_owner_part,
+    options,
+    say_dropped,
+    signer_at,
+    tell_signer,
+    usual,
+    whereabouts,
+)
 from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.progress import listening, tell
 from sfumato.options import PublishOptions, options_from
+from sfumato.tables.reading import FileReading
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -31,9 +43,22 @@ _COUNTED = ("round", "filling group")  # phases that come again, with a number
 _PARTITION = click.Choice(["horizontal", "vertical"])
 
 
-@click.group(cls=VerbGroup, invoke_without_command=True)
-@click.option("--config", type=FILE, panel=Panel.FIRST, help="Settings of this party (party.toml).")
+@click.group(cls=VerbGroup)
+def party() -> None:
+    """Sanitize a table distributed over several data owners by secure computation.
+
+    'party init' writes settings, keys and certificates for a trial; 'party run' takes part in a run.
+    """
+
+
+@party.command("run")
+@click.option("--config", required=True, type=FILE, panel=Panel.FIRST, help="Settings of this party (party.toml).")
 @options("output", first=True)
+@options(
+    holdout="Control group for the attacks: a file, or the share to hold out, the same at all parties.",
+    policy="Policy that this owner's part must meet.",
+    first=True,
+)
 @options("encoding", seed="Dry run, if all parties give the same seed.")
 @options(recipe="Repeat a run from owner/recipe.toml, at all parties.")
 @click.option(
@@ -44,35 +69,26 @@ _PARTITION = click.Choice(["horizontal", "vertical"])
     show_default=True,
     panel=Panel.OUTPUT,
 )
-@options(
-    report="Do not measure utility and risk of this owner's part.", policy="Policy that this owner's part must meet."
-)
-@options("no_sign", "overwrite", sign="Private key (Ed25519) to sign with, instead of this owner's.")
+@options("time_limit", report="Do not measure utility and risk of this owner's part.")
+@options("despite_policy", "no_sign", "overwrite")
+@options(sign="Private key (Ed25519) to sign with, instead of this owner's.")
 @verb
-@click.pass_context
-def party(
-    context: click.RichContext,
-    /,
+def run(
     console: Console,
-    config: Path | None,
+    config: Path,
     output: Path | None,
+    holdout: str | None,
     encoding: str | None,
     seed: int | None,
     recipe: Path | None,
+    no_sign: bool,
     **publishing: Any,
 ) -> None:
-    """Sanitize a table distributed over several data owners by secure computation.
+    """Take part in a joint run, with all other parties at about the same time.
 
-    Every owner runs 'sfumato party --config party.toml' at about the same time and receives the same table, certificate
-    and transcript. No owner sees the records of another. 'sfumato party init' writes settings, keys and certificates
-    for a trial.
+    Every owner receives the same table, certificate and transcript. No owner sees the records of another.
     """
-    if context.invoked_subcommand is not None:
-        return
-    if config is None:
-        raise OptionError("the settings of this party are needed; give --config party.toml, or begin with party init")
-    no_sign = publishing.pop("no_sign")
-    request = _Request(config, output, encoding, seed, recipe, no_sign)
+    request = _Request(config, output, holdout, encoding, seed, recipe, no_sign)
     _run(console, request, options_from(PublishOptions, publishing))
 
 
@@ -119,7 +135,7 @@ def init(
     tables = {name: Path(text) for name, text in _pairs(data, "--data NAME=FILE")}
     files = write_trial(folder, PartyTrial(addresses, data=tables, **trial), keep_authority=keep_authority)
     for name, path in files.items():
-        console.say(f"{name}: sfumato party --config {path}")
+        console.say(f"{name}: sfumato party run --config {path}")
     console.say("Send each folder to its party through a trusted channel; key.pem is private to that party.")
     console.result({"folder": str(folder), "configs": {name: str(path) for name, path in files.items()}})
 
@@ -139,28 +155,38 @@ class _Request(NamedTuple):
 
     config: Path
     output: Path | None
+    holdout: str | None
     encoding: str | None
     seed: int | None
     recipe: Path | None
     no_sign: bool
 
+    def applied(self, config: PartyConfig) -> tuple[PartyConfig, Any]:
+        """Settings with what the command line says of the plan, and a control group that comes as a table."""
+        from sfumato.engines.outcome import Recipe
+
+        outside = holdout_of(self.holdout, FileReading(encoding=self.encoding), ())
+        if self.recipe is not None:
+            config = _replayed(config, Recipe.load(self.recipe), self.seed)
+        if isinstance(outside, float):
+            return config.with_plan(holdout=outside), None
+        return config, outside
+
 
 def _run(console: Console, request: _Request, publishing: PublishOptions) -> None:
     """Take part in a joint run."""
-    from sfumato.engines.outcome import Recipe
     from sfumato.parties.config import PartyConfig
     from sfumato.parties.network import connected, notifying_others
     from sfumato.parties.part import own_part
-    from sfumato.parties.publish import run_party
-    from sfumato.publish.attainable import refuse_unattainable, without_control
+    from sfumato.parties.publish import planned, run_party
+    from sfumato.publish.attainable import refuse_unattainable
     from sfumato.publish.judge import asked_policy
     from sfumato.tables.files import read_file
 
     begin = time.monotonic()
-    config = PartyConfig.load(request.config).with_seed(request.seed)
+    config = PartyConfig.load(request.config).with_plan(seed=request.seed)
     with notifying_others(config, __version__):
-        if request.recipe is not None:
-            config = _replayed(config, Recipe.load(request.recipe), request.seed)
+        config, outside = request.applied(config)
         folder = request.output or config.output
         if folder is None:
             raise OptionError("the output folder is not named; give -o FOLDER, or 'output' in the settings")
@@ -168,16 +194,23 @@ def _run(console: Console, request: _Request, publishing: PublishOptions) -> Non
         dry_run = config.plan.seed is not None
         signer = signer_at(publishing.sign, folder, no_sign=request.no_sign, dry_run=dry_run)
         publishing = dataclasses.replace(publishing, sign=signer or False)
-        policy = asked_policy(publishing.policy, report=publishing.report)
-        refuse_unattainable(policy, without_control(), despite=None)
+        despite = publishing.despite_policy
+        policy = asked_policy(publishing.policy, report=publishing.report, despite=despite)
+        refuse_unattainable(policy, planned(config.plan, control=outside is not None), despite=despite)
         data = config.data
         table, _ = read_file(str(data.file), encoding=request.encoding)
-        part = own_part(config.plan, config.rank, table, data.load_schema(), key=data.key, columns=data.columns)
+        schema = data.load_schema()
+        part = own_part(config.plan, config.rank, table, schema, key=data.key, columns=data.columns, outside=outside)
     if config.plan.noise_in_words:
         console.note(f"sfumato: {config.plan.noise_in_words}")
     others = ", ".join(peer.name for peer in config.peers if peer.name != config.name)
     console.note(f"sfumato: {config.name} waits for {others}")
-    with console.progress(), _phases(config.plan.rounds), connected(config, __version__) as (channel, engine):
+    with (
+        keeping_owner_part(console, folder, overwrite=publishing.overwrite),
+        console.progress(),
+        _phases(config.plan.rounds),
+        connected(config, __version__) as (channel, engine),
+    ):
         console.note("sfumato: all parties are here")
         release = run_party(part, channel, engine, folder, publishing)
         sent = channel.sent + (0 if engine is None else engine.sent)
@@ -222,11 +255,14 @@ def _tell(console: Console, release: Release, folder: Path, form: str, sent: int
     from sfumato.parties.facts import Joint
 
     certificate, groups = release.certificate, release.certificate.levels["groups"]
+    report, verdict = release.report, None if release.report is None else release.report.verdict
     rounds = next(fact.rounds for fact in certificate.facts if isinstance(fact, Joint))
+    parts = [] if report is None else [*report.lines(), *((1, note) for note in report.notes)]
     if certificate.randomness != "release":
-        console.say("DRY RUN: made with a seed, not for release.")
-    rows, place = certificate.rows_out, folder / "release"
-    console.say(f"{place}: {rows} rows, {groups} groups; {sent} bytes sent, {seconds:.1f} seconds")
+        parts.append((0, "DRY RUN: made with a seed, not for release."))
+    parts.append((0, f"{certificate.rows_out} rows, {groups} groups; {sent} bytes sent, {seconds:.1f} seconds"))
+    console.tell([*parts, *whereabouts(release, folder, form)])
+    say_dropped(console, release.dropped)
     tell_signer(console, release)
     console.result(
         {
@@ -236,6 +272,7 @@ def _tell(console: Console, release: Release, folder: Path, form: str, sent: int
             "groups": groups,
             "levels": certificate.levels,
             "signed_by": release.signed_by,
+            "verdict": None if verdict is None else verdict.to_json(),
             "rounds": rounds,
             "bytes_sent": sent,
             "seconds": round(seconds, 3),

@@ -36,7 +36,7 @@ _FORMAT = 1
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 2.0, 86_400.0
 _WORDS = {"tuple[str": "a list of texts", "_Party": "a list of tables", "str": "a text in quotes"}
 _WORDS |= {"float": "a number", "int": "a whole number"}
-_OF_PLAN = ("rounds", "centres", "few", "noise", "rows_are_people")
+_OF_PLAN = ("rounds", "centres", "few", "noise", "rows_are_people", "holdout")
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ class PartyConfig:
         found = (own.file, own.schema, identity.key, identity.certificate, identity.authority, *identity.trusted)
         return tuple(file for file in found if file is not None)
 
-    def with_seed(self, seed: int | None) -> PartyConfig:
-        """Make a dry run of it, which all parties must do alike."""
-        return replace(self, plan=replace(self.plan, seed=seed))
+    def with_plan(self, **choices: Any) -> PartyConfig:
+        """The same with other choices of the plan, which all parties must make alike."""
+        return replace(self, plan=replace(self.plan, **choices))
 
     def settings(self) -> dict[str, Any]:
         """What all parties must have alike, as plain values.
@@ -181,6 +181,7 @@ class _Method:
     few: str | None = None
     noise: str | None = None
     rows_are_people: bool | None = None
+    holdout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -483,7 +484,7 @@ def _line(key: str, value: str, meaning: str) -> str:
 
 
 _HEAD = """\
-# One party's settings for a joint run: sfumato party --config party.toml
+# One party's settings for a joint run: sfumato party run --config party.toml
 # Paths are relative to this file. Lines that begin with '#' show what else can be said.
 format = 1
 run = {run}
@@ -514,6 +515,7 @@ _COMMON: Sequence[tuple[str, str, str]] = (
     ("rho1", "0.001", "a probability before the release"),
     ("rho2", "0.13", "and what it may look like after it"),
     ("rounds", "20", "rounds of K-means at most"),
+    ("holdout", "0.3", "share of the people who are the control group"),
 )
 _CHOICES = {
     "horizontal": (

@@ -5,13 +5,24 @@ Claims about noise, against readers, are those of `ComponentNoise`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfumato.core.documents import fits, write_json
+from sfumato.core.documents import UNLESS_DEFAULT, fits, write_json
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import SECRET_RANDOMNESS, Claim, Context, Fact, Refused, Statements, at_least, counted, joined
+from sfumato.core.facts import (
+    SECRET_RANDOMNESS,
+    Claim,
+    Context,
+    Fact,
+    Refused,
+    Statements,
+    Unmeasured,
+    at_least,
+    counted,
+    joined,
+)
 from sfumato.core.groups.facts import CountsKept, Grouped
 from sfumato.methods.perturb.facts import ComponentNoise
 
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Joint",
     "Opened",
+    "PartJudged",
 ]
 
 _UNKNOWN = "a fact is not known to this version of sfumato, so nothing can be certified; use a newer version"
@@ -42,6 +54,7 @@ class Joint(Fact):
     when cluster centres were opened and ``noise`` how it was drawn, each "" where the partition knows no such choice.
     ``rounds`` are those of K-means; ``bare`` is how often an owner has all rows of a group but one or two, or all cells
     of a column there, and for owners of columns how often a record alone has a category or a missing cell in its group.
+    ``signers`` are the fingerprints that the owners sign the certificate with, "" of one who does not; () if nobody.
     """
 
     methods = ("joint-laplace-pca",)
@@ -55,6 +68,7 @@ class Joint(Fact):
     noise: str
     rounds: int
     bare: int = 0
+    signers: tuple[str, ...] = field(default=(), metadata=UNLESS_DEFAULT)
 
     def claims(self, context: Context) -> Statements:
         """State what the data owners hid from each other, what that rests on, and what they did not hide.
@@ -75,6 +89,12 @@ class Joint(Fact):
         else:
             yield from _of_secure_run(self, ledger)
         yield from _of_any_owners(self)
+        unsigned = [name for name, key in zip(self.parties, self.signers, strict=False) if not key]
+        if unsigned:
+            yield Refused(
+                "Every data owner signed this certificate.",
+                f"{_named(unsigned)} did not sign. The signatures of the other owners stand beside the certificate.",
+            )
         marked = context.has(CountsKept)
         if self.bare if self.partition == "vertical" else marked:
             yield _of_marks(self)
@@ -86,7 +106,11 @@ class Joint(Fact):
             yield from _of_rows(self)
 
     def check(self) -> bool:
-        return self.centres in ("", "last", "each") and self.noise in ("", "each", "split")
+        whole = not self.signers or (len(self.signers) == len(self.parties) and any(self.signers))
+        return whole and self.centres in ("", "last", "each") and self.noise in ("", "each", "split")
+
+    def owner_keys(self) -> Mapping[str, str]:
+        return {name: key for name, key in zip(self.parties, self.signers, strict=False) if key}
 
     def fits(self, context: Context) -> bool:
         from sfumato.methods.perturb.laplace_pca import LaplacePCA
@@ -148,6 +172,43 @@ class Opened(Fact):
         if leak is None or self.times <= 0 or (self.what, self.action) != (leak.what, leak.action):
             return False
         return self.to == plan.parties if leak.to == "all" else len(self.to) == 1
+
+
+@dataclass(frozen=True)
+class PartJudged(Fact):
+    """An owner let the table leave although its part was not measured, or not found to meet the owner's policy.
+
+    ``outcome`` is "not-measured", "does-not-meet" or "inconclusive"; ``policy`` is "" if nothing was measured.
+    """
+
+    methods = ("joint-laplace-pca",)
+    grouped = repeatable = True
+
+    owner: str
+    outcome: str
+    policy: str = field(default="", metadata=UNLESS_DEFAULT)
+
+    def claims(self, context: Context) -> Statements:
+        if self.outcome == "not-measured":
+            yield Refused(
+                f"Attacks were run against the part of {self.owner!r} before the release.",
+                "This data owner asked for no report, so no disclosure risk of its part was measured.",
+            )
+            return
+        found = "found that it does not" if self.outcome == "does-not-meet" else "found the result inconclusive"
+        yield Refused(
+            f"The part of {self.owner!r} meets the policy {self.policy!r}.",
+            f"This data owner measured it and {found}. The table is released by the owners' decision.",
+        )
+
+    def check(self) -> bool:
+        return self.outcome in ("not-measured", "does-not-meet", "inconclusive") and (
+            (self.outcome == "not-measured") == (self.policy == "")
+        )
+
+    def agrees(self, context: Context) -> bool:
+        run, same = context.one(Joint), [fact for fact in context.all(PartJudged) if fact.owner == self.owner]
+        return run is not None and self.owner in run.parties and len(same) == 1 and not context.has(Unmeasured)
 
 
 def _check(fact: Joint, ledger: Sequence[Opened]) -> None:

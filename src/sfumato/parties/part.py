@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.core.documents import MOST_BYTES, UNLESS_DEFAULT, Unparsable, from_json, write_json
@@ -26,12 +27,12 @@ from sfumato.tables.codec import Codec
 from sfumato.tables.files import FileForm
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.grid import repair_table
-from sfumato.tables.persons import propose_person, refuse_weight
+from sfumato.tables.persons import hold_out, propose_person, refuse_weight
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.tails import Tail, Tails, fit_tails
 from sfumato.version import __version__
 
-__all__ = ["Agreement", "OwnPart", "agree", "own_part"]
+__all__ = ["Agreement", "OwnPart", "agree", "encode_own", "own_part"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +54,8 @@ class OwnPart:
         Name of that column.
     codec : Codec or None
         Of a vertical partition, where each owner encodes its own columns.
+    outside : pyarrow.Table or None
+        People who are not in the release, as a control group for the attacks.
     """
 
     plan: JointPlan
@@ -63,6 +66,7 @@ class OwnPart:
     key: str | None = None
     codec: Codec | None = None
     tails: Tails = dataclasses.field(default_factory=Tails)
+    outside: pa.Table | None = None
 
     def __repr__(self) -> str:
         return f"OwnPart({self.name}, {self.plan.partition})"
@@ -92,6 +96,7 @@ def own_part(
     *,
     key: str | None = None,
     columns: Iterable[str] | None = None,
+    outside: Any = None,
 ) -> OwnPart:
     """Read an owner's table by its schema, and refuse what a joint run cannot do.
 
@@ -109,6 +114,9 @@ def own_part(
         Of a vertical partition: the column that says which rows of the owners belong together. It is not released.
     columns : iterable of str, optional
         The columns to contribute; by default all.
+    outside : pandas, polars or pyarrow table, optional
+        People of the same population who are not in the table, as a control group; else the share that the plan holds
+        out, which owners of columns draw together once their rows are aligned.
 
     Raises
     ------
@@ -133,14 +141,36 @@ def own_part(
     refuse_weight(schema, "a joint run")
     if keys is None and not plan.rows_are_people:
         _check_people(arrow, schema)
+    arrow, control = _control_group(plan, rank, arrow, schema, outside)
     codec, tails = None, Tails()
     if keys is None:
         read_columns(arrow, schema)  # every cell, by the declared domains
     else:
         key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
-        codec, tails = _own_codec(plan, rank, arrow, schema)
+        codec, tails = encode_own(plan, rank, arrow, schema)
     _warn_of_two(plan)
-    return OwnPart(plan, rank, arrow, schema, keys, key, codec, tails)
+    return OwnPart(plan, rank, arrow, schema, keys, key, codec, tails, control)
+
+
+def _control_group(
+    plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema, outside: Any
+) -> tuple[pa.Table, pa.Table | None]:
+    """Rows that stay in the run, and those of a control group that is known before it."""
+    if outside is not None:
+        if plan.holdout is not None:
+            raise OptionError("the plan holds people out and this owner names others; leave one of them out")
+        table = to_arrow(outside)[0]
+        lacking = [name for name in schema.names if name not in table.column_names]
+        if lacking:
+            raise SchemaError(
+                f"the hold-out set lacks {len(lacking)} columns, the first is {lacking[0]!r}; give it all columns"
+            )
+        return arrow, repair_table(table.select(list(schema.names)), schema)
+    if plan.holdout is None or plan.partition == "vertical":
+        return arrow, None
+    rng = Randomness(plan.seed).generator(f"holdout of party {rank}")
+    out = hold_out(np.arange(arrow.num_rows), plan.holdout, rng)
+    return arrow.filter(pa.array(~out)), arrow.filter(pa.array(out))
 
 
 def _chosen(arrow: pa.Table, columns: Iterable[str] | None, key: str | None) -> pa.Table:
@@ -203,7 +233,7 @@ def _check_people(arrow: pa.Table, schema: Schema) -> None:
         )
 
 
-def _own_codec(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails]:
+def encode_own(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails]:
     """Encode own columns with coded tails; refuse a number of columns whose products reveal another owner's.
 
     A number or date that noise has moved is brought back to the declared bounds of its column; without such, to the
@@ -256,17 +286,19 @@ class Agreement:
 
     ``public`` is the schema of the released table, with declared domains alone; ``dropped`` are columns that are not
     released, ``empty`` more of them, without a value in any row of any owner; ``columns`` says how many each brings.
+    ``signers`` are the fingerprints that they sign with, "" of one who does not.
     """
 
     public: Schema
     dropped: tuple[str, ...]
     empty: tuple[str, ...]
     columns: tuple[int, ...]
+    signers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Announcement:
-    """First message of a party: settings to compare, the public part of its schema, and the columns that it drops."""
+    """First message of a party: settings to compare, its public schema, the columns that it drops, and who signs."""
 
     version: str
     plan: str
@@ -274,9 +306,10 @@ class _Announcement:
     schema: str
     dropped: tuple[str, ...]
     empty: tuple[str, ...] = dataclasses.field(default=(), metadata=UNLESS_DEFAULT)
+    signer: str = dataclasses.field(default="", metadata=UNLESS_DEFAULT)
 
 
-def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
+def agree(part: OwnPart, session: Session, form: FileForm, *, signer: str = "") -> Agreement:
     """Compare the settings of all parties, and join the public parts of their schemas.
 
     Raises
@@ -285,10 +318,11 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
         If parties differ, which is named.
     """
     schema, written = part.schema.public_part().to_toml(), f"{form.format.value} {form.delimiter}"
-    own = _Announcement(__version__, part.plan.digest, written, schema, part.dropped, part.empty)
+    own = _Announcement(__version__, part.plan.digest, written, schema, part.dropped, part.empty, signer)
     schemas: list[Schema] = []
     dropped: list[str] = []
     filled: set[str] = set()
+    signers: list[str] = []
     for owner, name in enumerate(session.names):
         payload = write_json(own, escaped=True).encode() if owner == session.rank else None
         document = _document(session.broadcast(payload, owner, AGREEMENT.label, 1), name)
@@ -297,6 +331,7 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
             raise OptionError(f"party {name!r} has another {differs[0]} than this party; agree on one and start again")
         schemas.append(_schema(document.schema, name))
         dropped += document.dropped
+        signers.append(document.signer)
         filled.update(set(document.dropped) - set(document.empty))
     left = tuple(dict.fromkeys(dropped))
     return Agreement(
@@ -304,6 +339,7 @@ def agree(part: OwnPart, session: Session, form: FileForm) -> Agreement:
         tuple(name for name in left if name in filled),
         tuple(name for name in left if name not in filled),
         tuple(len(each) for each in schemas),
+        tuple(signers),
     )
 
 

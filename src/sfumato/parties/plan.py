@@ -17,7 +17,18 @@ from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.ledger import Leak
 from sfumato.parties.rounds import SeenRounds
 
-__all__ = ["AGREEMENT", "CENTRES", "ENGINES", "FEW", "NOISES", "RELEASED_CELLS", "JointPlan", "JointResult", "leaks_of"]
+__all__ = [
+    "AGREEMENT",
+    "CENTRES",
+    "ENGINES",
+    "FEW",
+    "NOISES",
+    "RELEASED_CELLS",
+    "VERDICTS",
+    "JointPlan",
+    "JointResult",
+    "leaks_of",
+]
 
 _PARTITIONS = ("horizontal", "vertical")
 ENGINES = ("cheetah", "aby3")
@@ -26,6 +37,11 @@ NOISES = ("each", "split")
 FEW = ("refuse", "allow")
 
 _MOST_ROUNDS = 1000
+
+VERDICTS = Leak.told(
+    "verdicts", "whether an owner measured its part of the table, by what policy, and whether that is met"
+)
+"""What owners send each other once each has measured its part."""
 
 AGREEMENT = Leak.told(
     "agreement", "names, kinds and declared domains of an owner's columns, and names of those it drops"
@@ -39,6 +55,7 @@ _ABOUT = {
     leak.label: leak
     for leak in (
         AGREEMENT,
+        VERDICTS,
         Leak.told("time", "the time that stands on the certificate"),
         Leak.told("traffic", "how many bytes and messages a party sent", implied=True),
     )
@@ -70,6 +87,8 @@ class JointPlan:
     seed: int | None = None  # makes a dry run
     # of a horizontal partition: all owners state that each row is a person, although a column looks like a key of them
     rows_are_people: bool = field(default=False, metadata=UNLESS_DEFAULT)
+    # share of the people that every owner holds out as a control group, owners of columns the same people
+    holdout: float | None = field(default=None, metadata=UNLESS_DEFAULT)
 
     def __post_init__(self) -> None:
         for name, chosen, choices in (
@@ -91,6 +110,8 @@ class JointPlan:
             raise OptionError("the engine aby3 needs three computing parties and there are two; choose cheetah")
         if isinstance(self.rounds, bool) or not 1 <= self.rounds <= _MOST_ROUNDS:
             raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the default is 20")
+        if self.holdout is not None and not 0.0 < self.holdout < 1.0:
+            raise OptionError("the share of the hold-out set must lie between 0 and 1; try 0.2")
         if self.mechanism.grouping != "modified":
             raise OptionError("owners fill small clusters from larger ones together; choose the grouping 'modified'")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.certificate.signature import SIGNATURE_FILE, Signer
+from sfumato.assess.report import Report, Ruling
+from sfumato.certificate.signature import Signer
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact
+from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Unmeasured, joined
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
@@ -25,17 +27,18 @@ from sfumato.options import PublishOptions, RunOptions
 from sfumato.parties.arithmetic import Engine
 from sfumato.parties.channel import PartyChannel, PartyError
 from sfumato.parties.codecs import count_cells, joint_codec
-from sfumato.parties.facts import Joint, Opened
+from sfumato.parties.facts import Joint, Opened, PartJudged
+from sfumato.parties.folder import written_together
 from sfumato.parties.groupwise import group_sizes, tail_persons
-from sfumato.parties.ledger import Ledger, check, draw_ledger
-from sfumato.parties.part import Agreement, OwnPart, agree, own_part
-from sfumato.parties.plan import RELEASED_CELLS, JointPlan, JointResult, leaks_of
+from sfumato.parties.ledger import Leak, Ledger, check, draw_ledger
+from sfumato.parties.part import Agreement, OwnPart, agree, encode_own, own_part
+from sfumato.parties.plan import RELEASED_CELLS, VERDICTS, JointPlan, JointResult, leaks_of
 from sfumato.parties.rounds import SeenRounds
 from sfumato.parties.row_tails import joint_tails
 from sfumato.parties.session import Session, computing_parties, plain_sessions, run_in_threads
 from sfumato.parties.vertical import align_keys
-from sfumato.publish.attainable import refuse_unattainable, without_control
-from sfumato.publish.folder import check_folder, sha256_of
+from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+from sfumato.publish.folder import check_folder
 from sfumato.publish.judge import PolicyNotMet, asked_policy
 from sfumato.publish.release import Release, Signing, form_named, publish, signer_of
 from sfumato.tables.codec import Codec
@@ -51,10 +54,10 @@ __all__ = [
     "joint_in_one_process",
     "noised_columns",
     "own_part",
+    "planned",
     "reason_of",
-    "run_joint",
+    "release_together",
     "run_party",
-    "written_together",
 ]
 
 METHOD = "joint-laplace-pca"
@@ -62,9 +65,12 @@ METHOD = "joint-laplace-pca"
 
 
 def joint_facts(
-    plan: JointPlan, agreed: Agreement, result: JointResult, ledger: Ledger, *, engine: str, computing: tuple[str, ...]
+    plan: JointPlan, agreed: Agreement, result: JointResult, *, engine: str, computing: tuple[str, ...]
 ) -> tuple[Fact, ...]:
-    """Facts of a joint run; the parties ``computing`` held shares, or saw everything if the engine is "plain"."""
+    """Facts of a joint run; the parties ``computing`` held shares, or saw everything if the engine is "plain".
+
+    Its ledger and how the owners judged the table are stated once all have measured their parts.
+    """
     randomness = Randomness(plan.seed)
     components = most_components(result.layout)
     if result.noised > components:
@@ -85,6 +91,7 @@ def joint_facts(
         noise=plan.noise if vertical else "",
         rounds=result.rounds,
         bare=result.bare,
+        signers=agreed.signers if any(agreed.signers) else (),
     )
     return (
         Drawn(randomness.mode.value, randomness.algorithm),
@@ -93,7 +100,6 @@ def joint_facts(
         *bounds_kept(agreed.public, noised_columns(result.layout)),
         *_tails_of(agreed, result),
         joint,
-        *_openings(ledger),
     )
 
 
@@ -139,44 +145,158 @@ def reason_of(error: BaseException) -> str:
 # ------------------------------------------------------------------------------------------------------------ the run
 
 
-def run_joint(part: OwnPart, session: Session, engine: str, form: FileForm) -> Outcome:
-    """Outcome of a joint run: agreement, protocol and table, the same at every party but for its own schema."""
+@dataclass(frozen=True, eq=False, repr=False)
+class _JointRun:
+    """A run whose table all have, before its release: the ledger is still open for what the owners tell of it."""
+
+    session: Session
+    outcome: Outcome
+    result: JointResult
+    traffic: Mapping[str, Mapping[str, int]]
+    leaks: Mapping[str, Leak]
+
+    def closed(self, judgements: Sequence[_Judgement]) -> Outcome:
+        """Outcome with the ledger and how all owners judged, once all are seen to have seen the same."""
+        session = self.session
+        session.compare_views()
+        check(session.transcript, self.leaks)
+        ledger = draw_ledger(session.transcript, self.leaks, traffic=self.traffic)
+        lines = session.transcript.to_json_lines()
+        return dataclasses.replace(
+            self.outcome,
+            facts=(*self.outcome.facts, *_openings(ledger), *_judged(session.names, judgements)),
+            workings=_workings(self.result, ledger, lines),
+            texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
+        )
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """What an owner tells the others of its verdict: nothing of a policy that it did not name."""
+
+    measured: bool
+    policy: str = ""
+    outcome: str = ""
+    refuses: bool = False
+
+    @classmethod
+    def of(cls, report: Report | None, options: PublishOptions) -> _Judgement:
+        """Judgement of a report."""
+        if report is None or report.verdict is None or options.policy is None:
+            return cls(report is not None)
+        verdict = report.verdict
+        return cls(True, verdict.title, verdict.outcome.value, verdict.refuses and not options.despite_policy)
+
+
+def _judged(names: Sequence[str], judgements: Sequence[_Judgement]) -> tuple[Fact, ...]:
+    """What the certificate says of owners who measured nothing, or release despite their policy."""
+    if not any(each.measured for each in judgements):
+        return (Unmeasured(),)
+    facts = []
+    for name, each in zip(names, judgements, strict=True):
+        if not each.measured:
+            facts.append(PartJudged(name, "not-measured"))
+        elif each.outcome not in ("", Ruling.MEETS.value) and not each.refuses:
+            facts.append(PartJudged(name, each.outcome, each.policy))
+    return tuple(facts)
+
+
+def release_together(
+    part: OwnPart,
+    session: Session,
+    engine: str,
+    form: FileForm,
+    options: PublishOptions | None = None,
+    *,
+    signer: Signer | None = None,
+) -> Release:
+    """Run the protocol, measure this owner's part, and certify the table if no owner's policy is against it.
+
+    Raises
+    ------
+    PolicyNotMet
+        At every owner that measured its part, if the policy of any is not met; it holds this owner's report.
+    """
+    options = options or PublishOptions()
+    run = _run_joint(part, session, engine, form, signer)
+    judgements: list[_Judgement] = []
+
+    def agree_on_release(report: Report | None) -> Outcome:
+        session.phase("verdicts")
+        judgements.extend(_swap_judgements(session, _Judgement.of(report, options)))
+        return run.closed(judgements)
+
+    try:
+        release = publish(run.outcome, options, agree=agree_on_release)
+        against = [name for name, each in zip(session.names, judgements, strict=True) if each.refuses]
+        if against:
+            _refuse_for_others(release, against)
+    except PrivacyRefusal:
+        if any(each.refuses for each in judgements):  # all have heard so, and keep their reports
+            session.end()
+        raise
+    return release
+
+
+def _swap_judgements(session: Session, own: _Judgement) -> list[_Judgement]:
+    found = []
+    for owner, name in enumerate(session.names):
+        payload = write_json(own).encode() if owner == session.rank else None
+        told = session.broadcast(payload, owner, VERDICTS.label, 1)
+        try:
+            each = from_json(_Judgement, told, most=MOST_BYTES)
+        except Unparsable:
+            raise PartyError(f"party {name!r} sent no verdict that can be read; start all parties again") from None
+        if not each.measured and (each.policy or each.outcome):
+            raise PartyError(f"party {name!r} judged a part that it did not measure; start all parties again")
+        found.append(each)
+    return found
+
+
+def _refuse_for_others(release: Release, against: Sequence[str]) -> None:
+    """Refuse a release that does not meet another owner's policy."""
+    named = joined([repr(name) for name in against])
+    words = f"the part of {named} does not meet the policy there, so nothing was released by any owner"
+    verdict = None if release.report is None else release.report.verdict
+    if verdict is None:
+        raise PrivacyRefusal(words)
+    raise PolicyNotMet(verdict, words, release)
+
+
+def _run_joint(part: OwnPart, session: Session, engine: str, form: FileForm, signer: Signer | None) -> _JointRun:
+    """Agreement, protocol and table, the same at every party but for its own schema."""
     if session.names != part.plan.parties or session.rank != part.rank:
         raise OptionError(f"the plan names {len(part.plan.parties)} other parties than the network; start all again")
-    leaks, begin = leaks_of(part.plan), perf_counter()
+    begin = perf_counter()
     session.phase("agreeing")
-    agreed = agree(part, session, form)
+    agreed = agree(part, session, form, signer="" if signer is None else signer.fingerprint)
     if part.plan.partition == "vertical":
         result, table, comparison = _vertical(part, session, agreed)
     else:
         result, table, comparison = _horizontal(part, session)
     seconds = perf_counter() - begin
-    session.phase("certifying")
+    session.phase("measuring")
     created, traffic = _time(session), _traffic(session)
-    session.compare_views()
-    check(session.transcript, leaks)
-    ledger = draw_ledger(session.transcript, leaks, traffic=traffic)
     computing = tuple(session.names[rank] for rank in session.computing)
-    lines = session.transcript.to_json_lines()
     parameters = {key: value for key, value in part.plan.document().items() if key != "seed"}
-    return Outcome(
+    outcome = Outcome(
         recipe=Recipe(METHOD, parameters, part.schema, RunOptions(seed=part.plan.seed), __version__),
         table=table,
         rows_in=table.num_rows,
         rows_out=table.num_rows,
         schema=agreed.public,
-        facts=joint_facts(part.plan, agreed, result, ledger, engine=engine, computing=computing),
+        facts=joint_facts(part.plan, agreed, result, engine=engine, computing=computing),
         comparison=comparison,
-        workings=_workings(result, ledger, lines),
-        texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
+        workings=_workings(result),
         created=created,
         seconds=seconds,
         together=True,
         sent=sum(sent["bytes"] + sent["engine_bytes"] for sent in traffic.values()),
     )
+    return _JointRun(session, outcome, result, traffic, leaks_of(part.plan))
 
 
-def _workings(result: JointResult, ledger: Ledger, transcript: str) -> JointDetails:
+def _workings(result: JointResult, ledger: Ledger | None = None, transcript: str = "") -> JointDetails:
     seen = result.seen or SeenRounds()
     return JointDetails(
         sizes=result.sizes,
@@ -196,16 +316,20 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     """Owners of columns: align the rows, run the protocol, and exchange the released cells of each owner."""
     from sfumato.parties.vertical import sanitize_vertical
 
-    codec, keys = part.codec, part.keys
+    codec, keys, tails, outside = part.codec, part.keys, part.tails, part.outside
     if codec is None or keys is None:
         raise ValueError("an owner of columns has a codec and keys")
     order = align_keys(session, keys)
+    if part.plan.holdout is not None:  # the order is that of keyed hashes: its first records are anybody
+        held = max(1, round(part.plan.holdout * len(order)))
+        order, outside = order[held:], part.table.take(pa.array(order[:held]))
+        codec, tails = encode_own(part.plan, part.rank, part.table.take(pa.array(order)), part.schema)
     mine = part.table.take(pa.array(order))
     uniform = Randomness(part.plan.seed).generator(f"tails of the rows of party {part.rank}").random(mine.num_rows)
-    coded = codec.encode(part.tails.code(mine, uniform))
+    coded = codec.encode(tails.code(mine, uniform))
     result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
     session.phase("writing cells")
-    free = noised_columns(codec.layout) - part.tails.columns.keys()
+    free = noised_columns(codec.layout) - tails.columns.keys()
     own = codec.decode(_own_coordinates(result, codec), unbounded=free)
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
@@ -223,7 +347,8 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     names = [column.field.name for column in codec.columns]
     note = f"Measured on {len(names)} columns, those of this owner; the other owners measure theirs."
     records = codec.encode(mine, unseen="mean")
-    return result, table, Comparison(mine.select(names), table.select(names), codec, records, notes=(note,))
+    outside = None if outside is None else outside.select(names)
+    return result, table, Comparison(mine.select(names), table.select(names), codec, records, outside, notes=(note,))
 
 
 def _own_coordinates(result: JointResult, codec: Codec) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -249,9 +374,10 @@ def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table,
     result = sanitize_horizontal(session, part.plan, codec.encode(coded).values, codec.layout, counts.rows)
     session.phase("writing cells")
     table = codec.decode(result.values, unbounded=noised_columns(codec.layout))
-    mine = part.table.select([column.field.name for column in codec.columns])
+    names = [column.field.name for column in codec.columns]
+    mine, outside = part.table.select(names), None if part.outside is None else part.outside.select(names)
     note = f"Measured with {len(mine)} of the {counts.rows} rows, those of this owner; the other owners measure theirs."
-    return result, table, Comparison(mine, table, codec, codec.encode(mine), notes=(note,))
+    return result, table, Comparison(mine, table, codec, codec.encode(mine), outside, notes=(note,))
 
 
 def _to_ipc(table: pa.Table) -> bytes:
@@ -300,58 +426,14 @@ def _traffic(session: Session) -> dict[str, Mapping[str, int]]:
     return entries
 
 
-def written_together(
-    release: Release,
-    channel: PartyChannel,
-    folder: str | Path,
-    form: FileForm,
-    *,
-    overwrite: bool = False,
-    sign: Signer | None = None,
-) -> Release:
-    """Write the folder under another name, and rename it once all parties have written the same.
-
-    Raises
-    ------
-    SfumatoError
-        If any party could not write, or has written something else; then nothing stays here.
-    """
-
-    def agree(work: Path) -> None:
-        leaving = (file for file in (work / "release").iterdir() if file.name != SIGNATURE_FILE)  # each owner's own
-        files = [*sorted(leaving), *(work / "owner" / name for name in release.texts)]
-        _wait_for_all(files, channel)
-
-    return release.written(folder, form=form, overwrite=overwrite, sign=sign or False, agree=agree)
-
-
-def _wait_for_all(files: list[Path], channel: PartyChannel) -> None:
-    """Tell the others what was written, and go on when all have found that all have written the same."""
-    written = {file.name: sha256_of(file) for file in files}
-    others = [rank for rank in range(channel.parties) if rank != channel.rank]
-    for rank in others:
-        channel.send(rank, "written", write_json(written).encode())
-    for rank in others:
-        differing = _differing(channel.receive(rank, "written"), written)
-        if differing is not None:
-            raise PartyError(
-                f"party {channel.names[rank]!r} has another {differing} than this party, so nothing is released; run "
-                "the same versions of all libraries at all parties"
-            )
-    for rank in others:
-        channel.send(rank, "agreed", b"")
-    for rank in others:
-        channel.receive(rank, "agreed")
-
-
-def _differing(payload: bytes, written: Mapping[str, str]) -> str | None:
-    """Name the first file that another party has written otherwise; only names of ours are repeated."""
-    try:
-        document = from_json(dict[str, str], payload, most=MOST_BYTES)
-    except Unparsable:
-        return "release"
-    differing = (name for name, digest in written.items() if document.get(name) != digest)
-    return next(differing, None if len(document) == len(written) else "release")
+def planned(plan: JointPlan, *, control: bool) -> PlannedRun:
+    """What a policy needs to know of a joint run before it starts."""
+    return PlannedRun(
+        control=control or plan.holdout is not None,
+        how_to_control="add --holdout 0.3 at every owner",
+        mechanism=plan.mechanism,
+        k_option="k in [method] of every owner's settings",
+    )
 
 
 def run_party(
@@ -375,7 +457,7 @@ def run_party(
         Gets ``release/`` and ``owner/``, whole or not at all.
     publishing : PublishOptions, optional
         The file format is the same at all parties. Report and signature are this owner's own; if the report does not
-        meet the policy, nothing is released anywhere.
+        meet the policy, nothing is released anywhere, unless this owner releases despite it.
 
     Raises
     ------
@@ -393,14 +475,12 @@ def run_party(
     try:
         computing = computing_parties(plan.engine, len(plan.parties))
         session = Session(channel, engine, computing, leaks_of(plan), seed=plan.seed)
-        policy = asked_policy(publishing.policy, report=publishing.report)
-        refuse_unattainable(policy, without_control(), despite=None)
-        made = run_joint(part, session, plan.engine, form)
-        release = publish(made, PublishOptions(report=publishing.report, policy=policy))
+        despite = publishing.despite_policy
+        policy = asked_policy(publishing.policy, report=publishing.report, despite=despite)
+        refuse_unattainable(policy, planned(plan, control=part.outside is not None), despite=despite)
+        measuring = dataclasses.replace(publishing, policy=policy, form=None, sign=None, overwrite=False)
+        release = release_together(part, session, plan.engine, form, measuring, signer=signer)
         return written_together(release, channel, folder, form, overwrite=publishing.overwrite, sign=signer)
-    except PolicyNotMet:
-        channel.abort("its policy is not met")  # what was measured on its part stays private
-        raise
     except BaseException as error:
         channel.abort(reason_of(error))
         raise
@@ -452,10 +532,12 @@ def joint_in_one_process(
 
     def play(rank: int) -> Release:
         session, channel, _ = sessions[rank]
-        release = publish(run_joint(parts[rank], session, "plain", form), PublishOptions(report=report))
-        if folders is None:
+        folder = None if folders is None else folders[rank]
+        signer = None if folder is None else signer_of(sign, dry_run=plan.seed is not None, folder=folder)
+        options = PublishOptions(report=report)
+        release = release_together(parts[rank], session, "plain", form, options, signer=signer)
+        if folder is None:
             return release
-        signer = signer_of(sign, dry_run=plan.seed is not None, folder=folders[rank])
-        return written_together(release, channel, folders[rank], form, sign=signer)
+        return written_together(release, channel, folder, form, sign=signer)
 
     return run_in_threads(play, sessions)

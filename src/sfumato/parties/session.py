@@ -313,6 +313,10 @@ class Session:
                         "wrongly; nothing is released, do not repeat the run with them"
                     )
 
+    def end(self) -> None:
+        """Leave the run without a word: the others know all that they need to end by themselves."""
+        self._channel.close()
+
     def _hear(self, sender: int, entry: int, payload: bytes) -> None:
         self._heard[sender].update(f"{entry} {len(payload)} ".encode() + payload)
 

@@ -37,6 +37,8 @@ class PlannedRun:
         The table holds transactions, whose methods make no groups and show every item.
     audited : bool
         Shadow releases have control groups.
+    k_option : str
+        What sets the minimum group size.
     """
 
     control: bool
@@ -48,6 +50,7 @@ class PlannedRun:
     tails: str | None = None
     transactions: bool = False
     audited: bool = False
+    k_option: str = "--k"
 
     @property
     def compares(self) -> bool:
@@ -157,7 +160,7 @@ def _groups(policy: Policy, run: PlannedRun) -> list[_Found]:
     if smallest is None or smallest >= asked:
         return []
     why = f"the policy requires groups of {asked} people and this run allows groups of {smallest}"
-    option = "--leaf" if hasattr(run.mechanism, "leaf") else "--k"
+    option = "--leaf" if hasattr(run.mechanism, "leaf") else run.k_option
     return [(ExceededLimit("min_group_size", None, smallest, asked), why, f"raise {option} to {asked}")]
 
 

@@ -124,9 +124,10 @@ def _leaving(folder: Path) -> set[str]:
     """Names of files that a release lists in its certificate, with the certificate and its signature."""
     try:
         text = read_bytes(folder / _CERTIFICATE, "certificate", _CHECK, linked=False).decode("utf-8")
-        listed = Certificate.from_json(text).files
+        certificate = Certificate.from_json(text)
     except (BadInput, UnicodeDecodeError):
         return set()
+    listed = (*certificate.files, *certificate.owner_signatures)
     return {*(name for name in listed if Path(name).name == name), _CERTIFICATE, SIGNATURE_FILE}
 
 

@@ -282,8 +282,11 @@ def what_to_try(
     met by.
     """
     policy_option = ("--policy", _option_of(policy)) if asked else ()
-    if Context(tuple(facts)).has("joint", "transactions-released"):
-        return ()  # the owners have to agree on anything else; transactions have no groups
+    if Context(tuple(facts)).has("transactions-released"):
+        return ()  # they have no groups
+    if Context(tuple(facts)).has("joint"):  # on anything else the owners have to agree in their settings
+        line = ["sfumato", "party", "run", "--config", "PARTY", "--holdout", f"{_HOLD_OUT:g}", *policy_option]
+        return () if report.rows_held_out else (shlex.join(line),)
     if Context(tuple(facts)).has("maintained"):
         line = ["sfumato", "stream", "publish", "--state", "STATE", "-o", "FOLDER", *policy_option]
         return () if report.rows_held_out else (shlex.join([*line, "--measure-key", "FILE"]),)

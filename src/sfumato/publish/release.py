@@ -270,10 +270,18 @@ def signer_of(
     return Signer.load(key, ask=ask) if isinstance(sign, str | Path) else own_signer(ask=ask)
 
 
-def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest: Suggest | None = None) -> Release:
+def publish(
+    outcome: Outcome,
+    options: PublishOptions | None = None,
+    *,
+    suggest: Suggest | None = None,
+    agree: Callable[[Report | None], Outcome] | None = None,
+) -> Release:
     """Certify, measure and judge what an engine made; runs at the owner's, and writes nothing.
 
-    The policy of the options is read already; ``suggest`` finds what to try next where it is not met.
+    The policy of the options is read already; ``suggest`` finds what to try next where it is not met. Where several
+    owners release together, ``agree`` tells the others how this one judged its part, and gives the outcome with the
+    facts of how all did.
 
     Raises
     ------
@@ -285,10 +293,12 @@ def publish(outcome: Outcome, options: PublishOptions | None = None, *, suggest:
     measured = assess_outcome(outcome, options, suggest=suggest)
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
-    unmeasured = () if options.report else (Unmeasured(),)
-    despite = despite_facts(measured, despite=options.despite_policy)
+    judged: tuple[Fact, ...] = () if options.report else (Unmeasured(),)
+    judged += despite_facts(measured, despite=options.despite_policy)
+    if agree is not None:
+        outcome, judged = agree(measured), ()
     certificate = certify(
-        (*outcome.facts, *_formulas(outcome, quoted=options.spreadsheet_safe), *unmeasured, *despite),
+        (*outcome.facts, *_formulas(outcome, quoted=options.spreadsheet_safe), *judged),
         CertifiedRun(
             recipe.sfumato,
             Randomness(recipe.options.seed).mode.value,

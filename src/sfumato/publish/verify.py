@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,9 +44,9 @@ class Verification:
     ----------
     checks : tuple of Check
     signed_by : str or None
-        Fingerprint of the key that signed exactly this certificate.
+        Fingerprint of the key that signed exactly this certificate; of several owners the fingerprints of all.
     confirmed : bool
-        Whether this is the key that the reviewer named.
+        Whether these are the keys that the reviewer named.
     """
 
     checks: tuple[Check, ...]
@@ -97,7 +97,7 @@ class Verification:
 def verify_release(
     folder: str | Path,
     *,
-    signer: str | Path | None = None,
+    signer: str | Path | Sequence[str | Path] | None = None,
     require_signature: bool = False,
     most_bytes: int | None = None,
     allow_unknown: bool = False,
@@ -108,9 +108,9 @@ def verify_release(
     ----------
     folder : path
         The folder ``release``, or the one that holds it.
-    signer : path or str, optional
-        Who must have signed it: a fingerprint ``SHA256:...``, or the file of a public key. Without, integrity is
-        checked and not authorship.
+    signer : path, str or sequence of them, optional
+        Who must have signed it: a fingerprint ``SHA256:...``, or the file of a public key; of a release of several
+        owners one for each. Without, integrity is checked and not authorship.
     require_signature : bool
         Whether an unsigned release fails verification.
     most_bytes : int, optional
@@ -126,13 +126,15 @@ def verify_release(
         If there is no release to check, or no key to check it with.
     """
     path = _release_in(Path(folder))
-    expected = None if signer is None else expected_signer(signer)
+    named = () if signer is None else (signer,) if isinstance(signer, str | Path) else tuple(signer)
+    expected = frozenset(map(expected_signer, named))
     data = _certificate_bytes(path)
-    checks, signed_by = _signed(path, data, expected, required=require_signature)
     try:
         certificate = _read_certificate(data)
     except AlteredCertificate as altered:
+        checks, _ = _signed(path, data, {}, expected, required=require_signature)
         return Verification((*checks, Check("certificate", False, str(altered))))
+    checks, keys = _signed(path, data, certificate.owner_signatures, expected, required=require_signature)
     checks.append(_files(path, certificate, most_bytes or MOST_BYTES))
     if _are_possible(certificate.facts):  # rows are read by what facts say
         checks.extend(_table(path, certificate, most_bytes))
@@ -145,7 +147,7 @@ def verify_release(
             "a dry run made with a seed, not for release" if dry_run else "randomness from the operating system",
         )
     )
-    return Verification(tuple(checks), signed_by, signed_by is not None and signed_by == expected)
+    return Verification(tuple(checks), ", ".join(keys) or None, bool(keys) and expected >= set(keys))
 
 
 def _release_in(folder: Path) -> Path:
@@ -189,26 +191,40 @@ def _read_certificate(data: bytes) -> Certificate:
         raise AlteredCertificate("the certificate is not UTF-8 text; it is damaged or was altered") from None
 
 
-def _signed(path: Path, data: bytes, expected: str | None, *, required: bool) -> tuple[list[Check], str | None]:
-    """Check the signature and the signer; a wrong signature is never ignored."""
-    name = "signature"
-    try:
-        signature = read_signature(path)
-    except BadInput:
-        return [Check(name, False, f"{SIGNATURE_FILE} cannot be read as a signature")], None
-    if signature is None:
-        if required or expected is not None:
-            return [Check(_SIGNER, False, "there is no signature")], None
-        return [Check(name, True, "there is no signature", checked=False)], None
-    if not signature.holds(data):
-        return [Check(name, False, "the signature does not match the certificate: one of them was changed")], None
-    found = signature.fingerprint
+def _signed(
+    path: Path, data: bytes, owners: Mapping[str, str], expected: frozenset[str], *, required: bool
+) -> tuple[list[Check], list[str]]:
+    """Check the signature, or those of all owners, and the signers; a wrong signature is never ignored."""
+    name, keys = "signature", list[str]()
+    for file in owners or (SIGNATURE_FILE,):
+        try:
+            signature = read_signature(path, file)
+        except BadInput:
+            return [Check(name, False, f"{file} cannot be read as a signature")], []
+        if signature is None and owners:
+            return [Check(name, False, f"the signature {file} of an owner is missing")], []
+        if signature is None:
+            if required or expected:
+                return [Check(_SIGNER, False, "there is no signature")], []
+            return [Check(name, True, "there is no signature", checked=False)], []
+        if not signature.holds(data):
+            return [Check(name, False, "the signature does not match the certificate: one of them was changed")], []
+        if owners and signature.fingerprint != owners[file]:
+            return [Check(name, False, f"{file} is by another key than the certificate states")], []
+        keys.append(signature.fingerprint)
+    found = ", ".join(keys)
     signed = Check(name, True, f"the key {found} signed exactly this certificate")
-    if expected is None:
+    if owners:
+        signed = Check(name, True, f"{counted(len(keys), 'owner', 'owners')} signed exactly this certificate: {found}")
+    if not expected:
         advice = "not confirmed; ask the owner for the fingerprint by another channel and pass it with --signer"
-        return [signed, Check(_SIGNER, True, advice, checked=False)], found
-    detail = f"it is {found}, as expected" if found == expected else f"it is {found}, not {expected}"
-    return [signed, Check(_SIGNER, found == expected, detail)], found
+        return [signed, Check(_SIGNER, True, advice, checked=False)], keys
+    others, left = sorted(expected - set(keys)), sorted(set(keys) - expected)
+    if others:
+        return [signed, Check(_SIGNER, False, f"it is {found}, not {', '.join(others)}")], keys
+    if left:
+        return [signed, Check(_SIGNER, True, f"not confirmed: {', '.join(left)}", checked=False)], keys
+    return [signed, Check(_SIGNER, True, f"it is {found}, as expected")], keys
 
 
 def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
@@ -222,7 +238,7 @@ def _files(path: Path, certificate: Certificate, most_bytes: int) -> Check:
         wrong.append("table")
     if certificate.files.get("schema.toml") != certificate.schema_sha256:
         wrong.append("schema.toml")
-    own = {"certificate.json", SIGNATURE_FILE}
+    own = {"certificate.json", *(certificate.owner_signatures or (SIGNATURE_FILE,))}
     wrong.extend(sorted(own & set(certificate.files)))
     try:
         extra = sorted({file.name for file in path.iterdir()} - set(certificate.files) - own)

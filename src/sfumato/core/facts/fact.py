@@ -265,6 +265,10 @@ class Fact:
         """Which numbers of columns in the fact are not those of the released table."""
         return iter(())
 
+    def owner_keys(self) -> Mapping[str, str]:
+        """Fingerprint of the key that each of several owners signs the certificate with, by the owner's name."""
+        return {}
+
     def row_check(self, schema: Any, context: Context) -> RowCheck | None:
         """Comparison with the rows of a released table of this schema."""
         return None
