@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.audit.attacks import AttackedPeople, shadow_findings
-from sfumato.assess.audit.intervals import MEMBERS, PILOT, AreaSeries, Estimate, RateSeries, error_of_look, is_look
+from sfumato.assess.audit.intervals import MEMBERS, PILOT, AreaSeries, Estimate, RateSeries, error_of_look, inflation, is_look
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 
@@ -120,7 +120,7 @@ def coverage(excess: float, limit: float, runs: int, *, kind: str, seed: int) ->
             series.add(np.arange(persons), member, score, count=turn >= PILOT)
             if turn >= PILOT and is_look(turn - PILOT + 1):
                 looks += 1
-                found = series.estimate(error_of_look(looks, 0.05))
+                found = series.estimate(error_of_look(looks, 0.05), inflation([series]))
                 if found.table[0] > limit or found.table[1] <= limit:
                     break
         truth = excess

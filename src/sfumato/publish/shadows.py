@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.assess.audit.attacks import AttackedPeople, shadow_findings
-from sfumato.assess.audit.intervals import MEMBERS, PILOT, Estimate, Series, error_of_look, is_look
+from sfumato.assess.audit.intervals import MEMBERS, PILOT, Estimate, Series, error_of_look, inflation, is_look
 from sfumato.assess.findings import Finding
 from sfumato.assess.verdict import FAMILIES
 from sfumato.core.errors import SfumatoError
@@ -93,8 +93,9 @@ def audit(
                 continue
             looks += 1
             error = error_of_look(looks, ERROR) / len(limits)
+            inflated = inflation(series.values())
             estimates = {
-                name: each.estimate(error / limits[_limit_of(name, policy)])
+                name: each.estimate(error / limits[_limit_of(name, policy)], inflated)
                 for name, each in series.items()
                 if each.values
             }

@@ -6,14 +6,17 @@ releases, is subtracted first: it does not depend on the coin, so that the exces
 between people is no longer noise.
 
 Over releases the excesses are independent given the table, and each is a mean over hundreds of people: their mean has
-Student's interval. It speaks of the risk of the method on *this table*. For *people like these* the variance over
-persons is added, as for means that are clustered two ways [Cameron, Gelbach & Miller 2011]. All intervals of an audit
-hold together (Bonferroni), also if it stops as soon as a limit is decided: look l spends 1 / (l (l + 1)) of the error.
+Student's interval. The variance between few releases is moderated by the variance that people within a release imply,
+times its inflation over all attacks [Smyth 2004]. It speaks of the risk of the method on *this table*. For *people like
+these* the variance over persons is added, as for means that are clustered two ways [Cameron, Gelbach & Miller 2011].
+All intervals of an audit hold together (Bonferroni), also if it stops as soon as a limit is decided: look l spends
+1 / (l (l + 1)) of the error.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +34,7 @@ __all__ = [
     "Series",
     "TailSeries",
     "error_of_look",
+    "inflation",
     "is_look",
 ]
 
@@ -45,6 +49,16 @@ FALSE_ALARMS = 0.01
 
 _LOOKS = (6, 9, 13, 19, 28, 42, 63, 95, 142, 213, 320, 480, 720, 1080)
 _PRIOR = 2.0  # releases that the mean over all people weighs in a person's expected success
+
+
+_FREEDOM = 10.0  # degrees of freedom that the variance within releases counts for
+
+
+def inflation(series: Iterable[Series]) -> float:
+    """How many times the variance within releases the variance between them is, over all attacks; 1 at least."""
+    both = [each.variances() for each in series if len(each.values) > 1]
+    ratios = [between / within for between, within in both if within > 0.0]
+    return max(1.0, float(np.mean(ratios))) if ratios else 1.0
 
 
 def is_look(releases: int) -> bool:
@@ -109,15 +123,25 @@ class Series:
         np.add.at(self._person, people, influence)
         self._within += float((influence**2).sum())
 
-    def estimate(self, error: float) -> Estimate:
-        """The mean over releases, with intervals that are wrong with at most this probability."""
+    def variances(self) -> tuple[float, float]:
+        """Variance of the mean, as releases differ and as people within releases do."""
+        values = np.array(self.values)
+        return float(values.var(ddof=1)) / len(values), self._within / len(values) ** 2
+
+    def estimate(self, error: float, inflated: float = 1.0) -> Estimate:
+        """The mean over releases, with intervals that are wrong with at most this probability.
+
+        ``inflated`` is the `inflation` of all attacks of the audit.
+        """
         from scipy.special import stdtrit
 
         values = np.array(self.values)
         count = len(values)
-        between = float(values.var(ddof=1)) / count
+        own, within = self.variances()
+        freedom = count - 1 + _FREEDOM
+        between = ((count - 1) * own + _FREEDOM * max(1.0, inflated) * within) / freedom
         persons = max(0.0, (float((self._person**2).sum()) - self._within) / count**2)
-        quantile = float(stdtrit(count - 1, 1.0 - error / 2))
+        quantile = float(stdtrit(freedom, 1.0 - error / 2))
         least = math.log(2.0 / error) / max(1, self.controls)  # events that none of the controls showed
         mean = min(self.high, max(self.low, float(values.mean())))
         reach = max(quantile * math.sqrt(between), least)
