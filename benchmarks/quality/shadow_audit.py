@@ -1,18 +1,20 @@
 """Verdicts on shadow releases: what is decided on four tables, in how much CPU time, and how often intervals hold.
 
-``python benchmarks/quality/shadow_audit.py [coverage | TABLE METHOD=SIZE ...]`` writes a line for each audit by the
-policy ``research``; ``coverage`` simulates audits that stop early.
+``python benchmarks/quality/shadow_audit.py [coverage | tune TABLE | TABLE METHOD=SIZE ...]`` writes a line for each
+audit by the policy ``research``; ``coverage`` simulates audits that stop early; ``tune`` writes what tuning recommends.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
+import sfumato as sf
 from benchmarks.data import load_table
 from sfumato.assess.verdict import FAMILIES
 from sfumato.core.randomness import Randomness
@@ -93,6 +95,19 @@ def _mechanism(words: str) -> Mechanism:
     return Chain(k=10, leaf=int(size)) if method == "chain" else Condensation(k=int(size))
 
 
+def tune_table(name: str) -> None:
+    """What tuning recommends for a table, and in how many CPU seconds."""
+    make, options = TABLES[name]
+    begin = time.process_time()
+    known = {"target": options.target, "person": options.person, "rows_are_people": options.rows_are_people}
+    tuning = sf.tune(make(), policy="research", **known)  # type: ignore[arg-type]
+    chosen = tuning.best or tuning.nearest
+    assert chosen is not None
+    meets = "yes" if tuning.best is not None else f"no: {tuning.binding}"
+    row = (name, chosen.reading.candidate.words, meets, tuning.use_words, f"{time.process_time() - begin:.0f}")
+    print(f"|{'|'.join(row)}|", flush=True)
+
+
 def main(words: list[str]) -> None:
     """Audit a table with some methods, or simulate coverage."""
     warnings.simplefilter("ignore")
@@ -103,6 +118,9 @@ def main(words: list[str]) -> None:
                 print(
                     f"|{kind}|{excess}|{allowed}|{coverage(excess, allowed, 1_000, kind=kind, seed=7):.3f}|", flush=True
                 )
+        return
+    if words[0] == "tune":
+        tune_table(words[1])
         return
     make, options = TABLES[words[0]]
     table, policy = make(), BUILT_IN["research"]

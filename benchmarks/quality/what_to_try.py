@@ -21,7 +21,8 @@ from sfumato.engines.plan import make_plan
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.protocol import Mechanism
 from sfumato.publish.policy import BUILT_IN
-from sfumato.publish.suggest import suggesting, try_plan
+from sfumato.publish.suggest import suggesting
+from sfumato.publish.trial import try_plan
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 

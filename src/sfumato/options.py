@@ -134,7 +134,7 @@ class RunOptions:
         in_recipe=True,
         helps={
             "evaluate": "Control group: rows of the same population that RELEASED was not made from.",
-            "tune": "Control group: share of held-out people.  [default: 0.3]",
+            "tune": "Control group: share of held-out people, or a file.  [default: shadow releases]",
         },
         needs_groups_of_rows=True,
         beside_recipe=True,
@@ -280,7 +280,7 @@ class PublishOptions:
         first=("tune",),
         above=0.0,
         metavar="SECONDS",
-        helps={"tune": "Time limit of the search.  [default: the time of eight trials on the whole table, 45 or more]"},
+        helps={"tune": "Time limit of the search.  [default: 600; with a control group that of eight trials]"},
     )
     quasi_identifiers: tuple[str, ...] = option(
         (),

@@ -9,7 +9,16 @@ import pyarrow as pa
 import pytest
 
 from sfumato.assess.audit.attacks import AttackedPeople, shadow_findings
-from sfumato.assess.audit.intervals import MEMBERS, PILOT, AreaSeries, Estimate, RateSeries, error_of_look, inflation, is_look
+from sfumato.assess.audit.intervals import (
+    MEMBERS,
+    PILOT,
+    AreaSeries,
+    Estimate,
+    RateSeries,
+    error_of_look,
+    inflation,
+    is_look,
+)
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 

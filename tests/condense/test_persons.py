@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -181,6 +182,7 @@ def test_rows_without_a_person_and_columns_that_are_two_things_are_refused() -> 
 
 @pytest.mark.slow
 def test_group_sizes_are_tuned_in_persons() -> None:
-    tuning = sf.tune(visits(), person="patient", policy="trusted", methods="condense", metric="covariance", seed=1)
+    told: dict[str, Any] = {"methods": "condense", "metric": "covariance", "holdout": 0.3}
+    tuning = sf.tune(visits(), person="patient", policy="trusted", seed=1, **told)
     assert max(reading.candidate.size for reading in tuning.bench.readings) <= 60
     assert {each.reading.people for each in tuning.confirmed} == {84}

@@ -20,16 +20,12 @@ from sfumato.publish.judge import judge
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import (
     ColumnChange,
-    End,
-    Outlook,
-    TrialResult,
     can_be_told,
     change_tried,
-    judged_measures,
-    outlook,
     suggesting,
     suggesting_another,
 )
+from sfumato.publish.trial import End, Outlook, TrialResult, judged_measures, outlook
 from sfumato.tables.schema import Role
 from tests.publish.cases import GROUPED, rate, report
 

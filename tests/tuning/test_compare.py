@@ -14,7 +14,7 @@ from sfumato.assess.report import Ruling, Verdict
 from sfumato.core.randomness import Randomness
 from sfumato.options import PublishOptions
 from sfumato.publish.policy import Policy
-from sfumato.publish.suggest import End, Outlook, chance_of
+from sfumato.publish.trial import End, Outlook, chance_of
 from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.schema import Schema
 from sfumato.tuning import halving as confirming

@@ -54,12 +54,12 @@ def people(rows: int = 200, seed: int = 3) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def tuned() -> Tuning:
-    return tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
+    return tune(people(), holdout=0.3, target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
 
 
 @pytest.fixture(scope="module")
 def hopeless() -> Tuning:
-    return tune(people(), target="state", policy=HARSH, methods=["chain"], seed=1, time_limit=GRANTED)
+    return tune(people(), holdout=0.3, target="state", policy=HARSH, methods=["chain"], seed=1, time_limit=GRANTED)
 
 
 def test_the_best_meets_the_policy_on_people_whom_the_search_has_not_used(tuned: Tuning) -> None:
@@ -155,6 +155,9 @@ def test_where_nothing_qualifies_it_says_what_comes_nearest_and_why(hopeless: Tu
     lines = [text for _, text in hopeless.lines()]
     assert lines[0] == 'No setting (of 2 tried) is shown to meet policy "harsh".'
     assert not any(line.startswith("Run it") for line in lines)
+    assert hopeless.binding in lines
+    assert hopeless.binding.startswith("Binding limit: membership inference")
+    assert re.search(r'the only limit that it fails; column "\w+" contributes most\.$', hopeless.binding)
 
 
 def test_the_page_is_whole_and_loads_nothing(tuned: Tuning, hopeless: Tuning) -> None:
@@ -182,7 +185,7 @@ def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseExcep
 
 def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(monkeypatch, 1, KeyboardInterrupt)
-    tuned = tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
+    tuned = tune(people(), holdout=0.3, target="state", policy=LAX, methods="chain", seed=1, time_limit=GRANTED)
     assert tuned.stopped is StopReason.INTERRUPTED
     assert tuned.best is None
     assert len(tuned.bench.readings) == 1
@@ -194,12 +197,12 @@ def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatc
 def test_an_interrupt_before_anything_was_measured_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     _fake(monkeypatch, 0, KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
-        tune(people(), target="state", policy=LAX, methods="chain", seed=1)
+        tune(people(), holdout=0.3, target="state", policy=LAX, methods="chain", seed=1)
 
 
 def test_a_time_limit_that_ends_before_one_trial_is_refused() -> None:
     with pytest.raises(OptionError, match="before one setting could be tried"):
-        tune(people(), target="state", policy=LAX, methods="chain", seed=1, time_limit=1e-3)
+        tune(people(), holdout=0.3, target="state", policy=LAX, methods="chain", seed=1, time_limit=1e-3)
 
 
 def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
@@ -207,7 +210,7 @@ def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
     seen: list[Reading] = []
     watched: dict[str, Any] = {"methods": "chain", "metric": "covariance", "watch": seen.append}
     with listening(lambda stage, fraction: told.append((stage, fraction))):
-        tuned = tune(people(120), policy=LAX, seed=1, time_limit=GRANTED, **watched)
+        tuned = tune(people(120), holdout=0.3, policy=LAX, seed=1, time_limit=GRANTED, **watched)
     assert {stage for stage, _ in told} == {"tuning"}
     assert told[-1] == ("tuning", 1.0)
     assert len(seen) > 1
@@ -217,7 +220,9 @@ def test_it_tells_how_far_it_is_and_nothing_of_the_steps_inside() -> None:
 def test_people_are_kept_together_and_no_more_than_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.tuning.run.MOST_PEOPLE", 100)
     table = people(360).append_column("who", pa.array([f"p{place // 2}" for place in range(360)]))
-    tuned = tune(table, person="who", policy=LAX, methods="chain", metric="covariance", seed=1, time_limit=GRANTED)
+    tuned = tune(
+        table, person="who", holdout=0.3, policy=LAX, methods="chain", metric="covariance", seed=1, time_limit=GRANTED
+    )
     assert tuned.people == (100, 180)
     assert any("100 of 180 people" in note for note in tuned.notes)
     assert {each.people for each in tuned.bench.readings if each.part == "confirmation"} == {70}
@@ -285,7 +290,7 @@ def test_the_searches_of_the_paper_range_to_the_smallest_class_and_name_what_the
     document = tuned.to_json()["searched"]
     assert (document["k"], document["tried"]) == (chosen.candidate.size, list(chosen.tried))
     with pytest.raises(OptionError, match="group sizes"):
-        tune(people(), target="state", methods="chain", search=search)
+        tune(people(), holdout=0.3, target="state", methods="chain", search=search)
     with pytest.raises(OptionError, match=r"the smallest class has \d+ people and the smallest size is 60"):
         tune(people(300), k=60, time_limit=GRANTED, **told)
 

@@ -160,7 +160,7 @@ _OF_TUNING = ("methods", "metric", "search", "time_limit", "holdout", "seed", "o
     "--methods",
     metavar="A,B",
     panel=Panel.FIRST,
-    help="Methods to try: chain, condense, classwise, condense-paper.  [default: the first three, if they apply]",
+    help="Methods to try: chain, private, condense, classwise, condense-paper.  [default: the first four]",
 )
 @click.option(
     "--k",
@@ -211,8 +211,8 @@ def tune(
     reading, query, missing = take_reading(arguments)
     table, form = read_people(source, reading, query=query, missing=missing)
     _say_found(console, source, form)
-    outside: Any = holdout_of(holdout, reading.of_other_file(form), missing, 0.3)
-    without = _OF_TUNING if isinstance(outside, float) else tuple(name for name in _OF_TUNING if name != "holdout")
+    outside: Any = holdout_of(holdout, reading.of_other_file(form), missing)
+    without = tuple(name for name in _OF_TUNING if name != "holdout" or outside is None or isinstance(outside, float))
     with console.progress(lines=True):
         tuning = sf.tune(
             table,

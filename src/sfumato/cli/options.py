@@ -181,10 +181,10 @@ def whereabouts(release: Release, folder: Path, form: str) -> list[tuple[int, st
     ]
 
 
-def holdout_of(text: str | None, reading: FileReading, missing: tuple[str, ...], usual: float | None = None) -> Any:
+def holdout_of(text: str | None, reading: FileReading, missing: tuple[str, ...]) -> Any:
     """Share of people to hold out, or the table of people who were."""
     try:
-        return usual if text is None else float(text)
+        return None if text is None else float(text)
     except ValueError:
         return read_people(str(text), reading, missing=missing)[0]
 

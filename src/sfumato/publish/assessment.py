@@ -23,7 +23,7 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.shadows import FEWEST_PEOPLE, MOST_ROWS, ShadowAudit, audit, can_be_audited
 from sfumato.tables.recoding import known_columns, known_of
 
-__all__ = ["Suggest", "assess_outcome", "check_time_limit", "study_outcome"]
+__all__ = ["Suggest", "assess_outcome", "check_time_limit", "measure_options", "study_outcome", "with_audit"]
 
 _TRAINED = 0.7
 _UNSEEN = (
@@ -68,9 +68,14 @@ def study_outcome(outcome: Outcome, options: PublishOptions, rng: np.random.Gene
         quasi_identifiers=known_of(known, comparison.codec.schema),
         linked=comparison.linked,
         standings=comparison.standings,
-        options=MeasureOptions(options.accurate_within, options.clusters),
+        options=measure_options(options),
         rng=rng,
     )
+
+
+def measure_options(options: PublishOptions) -> MeasureOptions:
+    """The owner's choices of measures."""
+    return MeasureOptions(options.accurate_within, options.clusters)
 
 
 def _measure(outcome: Outcome, options: PublishOptions) -> Report:
@@ -94,7 +99,7 @@ def _measure(outcome: Outcome, options: PublishOptions) -> Report:
         study = study_outcome(outcome, options, rng)
         study = dataclasses.replace(study, unseen=_unseen_study(outcome, study, options, randomness))
         epochs = epoch_findings(outcome.facts, comparison.before, comparison.released, comparison.codec, rng)
-        report = _with_audit(assess(study, epochs), audited)
+        report = with_audit(assess(study, epochs), audited)
         if study.unseen is not None:
             report = dataclasses.replace(report, notes=(*report.notes, _UNSEEN))
     else:
@@ -148,7 +153,7 @@ def _unseen_study(outcome: Outcome, study: Study, options: PublishOptions, rando
     )
 
 
-def _with_audit(report: Report, audited: ShadowAudit | None) -> Report:
+def with_audit(report: Report, audited: ShadowAudit | None) -> Report:
     """Report with what an audit found, before the attacks on the release itself."""
     if audited is None:
         return report

@@ -5,18 +5,21 @@ The plan of the release is kept as it is, so that shadow releases differ in the 
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.assess.audit.attacks import AttackedPeople, shadow_findings
 from sfumato.assess.audit.intervals import MEMBERS, PILOT, Estimate, Series, error_of_look, inflation, is_look
 from sfumato.assess.findings import Finding
 from sfumato.assess.verdict import FAMILIES
+from sfumato.core.arrays import Bools
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import listening, tell
 from sfumato.core.threads import one_thread
@@ -25,13 +28,14 @@ from sfumato.methods.protocol import Mechanism
 from sfumato.publish.judge import ERROR
 from sfumato.publish.policy import Policy
 
-__all__ = ["FEWEST_PEOPLE", "MOST_ROWS", "ShadowAudit", "audit", "can_be_audited", "shadows_needed"]
+__all__ = ["FEWEST_PEOPLE", "MOST_ROWS", "ShadowAudit", "audit", "can_be_audited", "draw_members", "shadows_needed"]
 
 FEWEST_PEOPLE, MOST_ROWS = 200, 100_000
 """People and rows between which a table is audited; of more rows a hold-out set costs next to nothing."""
 
 _SECONDS = 60.0  # of CPU time, without a time limit
 _ENDLESS = 1_000  # times as many releases as there were, if an estimate is at its limit
+_LUCK = 2.0  # standard errors
 _STAGE = "shadow releases"
 
 
@@ -51,12 +55,29 @@ def can_be_audited(mechanism: Mechanism) -> bool:
     return not (mechanism.traits.declared or mechanism.traits.control)
 
 
+Watch = Callable[[pa.Table, Bools], None]
+"""Is given each shadow release and which rows of the original were in it."""
+
+
+def draw_members(persons: int, rng: np.random.Generator) -> Bools:
+    """Who is in a shadow release: each person with the same probability, independently."""
+    return np.asarray(rng.random(persons) < MEMBERS)
+
+
 def audit(
-    run: ResolvedRun, policy: Policy, rng: np.random.Generator, *, time_limit: float | None = None
+    run: ResolvedRun,
+    policy: Policy,
+    rng: np.random.Generator,
+    *,
+    coins: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    most: int | None = None,
+    watch: Watch | None = None,
 ) -> ShadowAudit:
     """Release most of the people again and again, and attack all of them, until the limits are decided.
 
-    Without a time limit it stops after a minute of CPU time.
+    Without a time limit it stops after a minute of CPU time, and in any case after ``most`` counted releases. Members
+    are drawn from ``coins``, so that audits of several methods can have the same.
     """
     begin, wall = time.process_time(), time.monotonic()
     people = AttackedPeople.of(run.job.original, run.job.codec, run.job.records.persons)
@@ -77,15 +98,18 @@ def audit(
         while True:
             try:
                 with listening(None):
-                    _attack(run, people, series, rng, count=turn >= PILOT)
+                    member = draw_members(people.persons, rng if coins is None else coins)
+                    released = _attack(run, people, series, member, rng, count=turn >= PILOT)
             except SfumatoError as refused:
                 reason = (
                     f"the method refuses a release without {1.0 - MEMBERS:.0%} of the people ({type(refused).__name__})"
                 )
                 return ShadowAudit((), 0, time.process_time() - begin, reason=reason)
+            if watch is not None:
+                watch(released, member[people.whose])
             turn += 1
             counted = turn - PILOT
-            late = spent() * (turn + 1) / turn >= 1.0
+            late = spent() * (turn + 1) / turn >= 1.0 or counted == most
             tell(_STAGE, spent())
             if counted < 2 or not (late or is_look(counted)):
                 if late and counted < 2 and spent() >= 1.0:
@@ -100,6 +124,8 @@ def audit(
                 if each.values
             }
             if late or _decided(estimates, policy):
+                break
+            if looks > 1 and _out_of_reach(estimates, policy, counted / max(spent(), 1e-9)):
                 break
     tell(_STAGE, 1.0)
     if not estimates:
@@ -116,12 +142,12 @@ def _attack(
     run: ResolvedRun,
     people: AttackedPeople,
     series: Mapping[str, Series],
+    member: Bools,
     rng: np.random.Generator,
     *,
     count: bool,
-) -> None:
+) -> pa.Table:
     """One shadow release, attacked by everything."""
-    member = rng.random(people.persons) < MEMBERS
     released = run.shadow(np.flatnonzero(member[people.whose]), rng)
     for name, rows, score in people.attack(released, people.attacked(member, rng), rng):
         if name in series:
@@ -129,6 +155,7 @@ def _attack(
             inside = member[whose]
             if inside.any() and not inside.all():
                 series[name].add(whose, inside, score, count=count)
+    return released
 
 
 def _limit_of(name: str, policy: Policy) -> str | None:
@@ -139,6 +166,23 @@ def _decided(estimates: Mapping[str, Estimate], policy: Policy) -> bool:
     """Whether some attack exceeds its limit, or every limit is kept by all attacks."""
     ends = [(policy.limits[limit], *each.table) for limit, each in _by_limit(estimates, policy)]
     return any(low > allowed for allowed, low, _ in ends) or all(high <= allowed for allowed, _, high in ends)
+
+
+def _out_of_reach(estimates: Mapping[str, Estimate], policy: Policy, affordable: float) -> bool:
+    """Whether some limit would stay open after all releases that there is time for, even if its estimate is in luck.
+
+    Luck moves an estimate away from its limit by `_LUCK` standard errors; a limit that is likely to be found exceeded
+    decides alone.
+    """
+    open_ones = []
+    for limit, each in _by_limit(estimates, policy):
+        allowed, (low, high) = policy.limits[limit], each.table
+        if low <= allowed < high:
+            luck = _LUCK * each.spread / math.sqrt(each.releases)
+            open_ones.append((each.value > allowed, each.releases_needed(allowed, luck) or math.inf))
+    return any(needed > affordable for _, needed in open_ones) and not any(
+        above and needed <= affordable for above, needed in open_ones
+    )
 
 
 def shadows_needed(estimates: Mapping[str, Estimate], policy: Policy, counted: int) -> int | None:

@@ -9,179 +9,39 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
-from time import monotonic, perf_counter
+from time import monotonic
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.findings import ColumnRisk, Finding, Tries, difference_interval
-from sfumato.assess.measure import basic, catalogue
-from sfumato.assess.report import ChangeTried, ExceededLimit, Report, Ruling, Verdict
-from sfumato.assess.study import Study
-from sfumato.core.documents import plain
+from sfumato.assess.findings import ColumnRisk, Tries, difference_interval
+from sfumato.assess.report import ChangeTried, Report, Verdict
 from sfumato.core.errors import SfumatoError
-from sfumato.core.facts import Fact
 from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness
-from sfumato.core.threads import one_thread
-from sfumato.engines.memory import run_in_memory
 from sfumato.engines.plan import Plan, for_few_people
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import PublishOptions, RunOptions
-from sfumato.publish.assessment import Suggest, study_outcome
-from sfumato.publish.judge import CONFIDENCE, FAMILIES, RAREST, confidence_of, judge, limit_checks, times_allowed
+from sfumato.publish.assessment import Suggest
+from sfumato.publish.judge import CONFIDENCE, confidence_of, is_audited, limit_checks
 from sfumato.publish.policy import Policy, command_with, sanitize_words
+from sfumato.publish.trial import SURE, Outlook, ShadowTrial, TrialResult, chance_of, try_on_shadows, try_plan
 from sfumato.tables.persons import RowsByPerson, propose_person
 from sfumato.tables.recoding import column_and_level, hierarchy_of
 from sfumato.tables.schema import Field, Kind, Role, Schema
 
 __all__ = [
-    "SURE",
     "ColumnChange",
-    "End",
-    "Outlook",
-    "TrialResult",
     "can_be_told",
-    "chance_of",
     "change_tried",
     "changes_for",
-    "judged_measures",
-    "outlook",
     "suggesting",
     "suggesting_another",
-    "try_plan",
 ]
-
-_TRIAL = "trying"
-SURE = 0.95
-"""Chance of another run to meet a policy, from which a setting is recommended: more than the 9 of 10 that are promised,
-for what was chosen by it is flattered a little."""
-
-_SPREAD = 1.0
-"""How far the largest upper end of a limit moves from one run to another, in standard errors of a gain. On Magic chains
-of leaves of 100 had a mean upper end of 0.042 and 24 of 28 runs met the limit of 0.05, at a standard error of 0.008."""
-
-
-@dataclass(frozen=True)
-class End:
-    """The attack of a limit whose upper end is the largest: that end, the gain or score, and its standard error."""
-
-    high: float
-    value: float
-    error: float
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """How near a release comes to what a policy allows.
-
-    ``leak`` is the worst gain or score as a multiple of what is allowed, 1 at the limit; ``worst`` says which it is,
-    with where it may lie; ``chance`` is that of another run, with another control group and other draws, to meet it.
-    """
-
-    leak: float
-    worst: ExceededLimit | None
-    chance: float
-    ends: Mapping[str, End]  # of every limit the attack that comes nearest to it
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TrialResult:
-    """What came of one way to sanitize, as far as a policy judges it; for the owner."""
-
-    verdict: Verdict
-    outlook: Outlook
-    report: Report
-    study: Study
-    seconds: float
-
-    @property
-    def meets(self) -> bool:
-        """Whether the judge says so."""
-        return self.verdict.outcome is Ruling.MEETS
-
-
-def judged_measures(policy: Policy) -> tuple[Measure, ...]:
-    """Measures and attacks that a policy looks at, in the order of a report."""
-    families = [FAMILIES[limit] for limit in policy.limits]
-
-    def looked_at(measure: Measure) -> bool:
-        names = [number.name for number in measure.numbers]
-        return RAREST in names or any(family(name.rstrip("/")) for family in families for name in names)
-
-    return tuple(measure for measure in (*basic(), *catalogue()) if looked_at(measure))
-
-
-def try_plan(arrow: pa.Table, plan: Plan, options: PublishOptions) -> TrialResult:
-    """Sanitize a table in memory, and run the attacks that the policy of the options judges on what comes out."""
-    begin, policy = perf_counter(), options.policy
-    options = dataclasses.replace(options, time_limit=None)
-    outcome = run_in_memory(arrow, plan)
-    study = study_outcome(outcome, options, plan.randomness.generator("assess"))
-    import sklearn.ensemble  # noqa: F401 - a pool of threads can be held once it is loaded
-
-    findings: list[Finding] = []
-    measures = judged_measures(policy)
-    with one_thread():
-        for place, each in enumerate(measures, start=1):
-            findings.extend(run_measure(each, study))
-            tell(_TRIAL, place / len(measures))
-    held = 0 if study.holdout is None else len(study.holdout)
-    report = Report(
-        tuple(findings), (), len(study.original), len(study.released), plain(study.sizes), rows_held_out=held
-    )
-    verdict = judge(report, policy, outcome.facts)
-    return TrialResult(verdict, outlook(report, policy, outcome.facts), report, study, perf_counter() - begin)
-
-
-def outlook(report: Report, policy: Policy, facts: Sequence[Fact]) -> Outlook:
-    """How near a release comes to what a policy allows, and the chance that another run meets it.
-
-    Another run holds other people out and draws anew: the largest upper end of a limit's attacks then lies about the
-    one that was found. Measured over runs it is spread by about `_SPREAD` standard errors of the gain, both runs
-    together; limits are taken as independent of one another.
-    """
-    checks, missing = limit_checks(report, policy)
-    confidence = confidence_of(checks)
-    reach = NormalDist().inv_cdf((1.0 + confidence) / 2)
-    worst, leak = None, 0.0
-    ends: dict[str, End] = {}
-    for check in checks:
-        allowed, (low, high) = policy.limits[check.limit], check.interval(confidence)
-        times = times_allowed(check.limit, check.value, allowed)
-        if worst is None or times > leak:
-            worst, leak = ExceededLimit(check.limit, check.finding, check.value, allowed, (low, high)), times
-        end = End(low if check.alone else high, check.value, max(1e-9, (high - check.value) / reach))
-        ends[check.limit] = max(ends.get(check.limit, end), end, key=lambda each: each.high)
-    unmet = [each for each in judge(report, policy, facts).exceeded if each.limit not in policy.limits]
-    if unmet or any(each.needed for each in missing):
-        return Outlook(leak, worst, 0.0, ends)
-    return Outlook(leak, worst, chance_of(policy, [ends]), ends)
-
-
-def chance_of(policy: Policy, runs: Sequence[Mapping[str, End]]) -> float:
-    """Chance that another run meets the limits, from what one run or several found.
-
-    Examples
-    --------
-    >>> policy = Policy("ours", {"linkage-excess": 0.05})
-    >>> round(chance_of(policy, [{"linkage-excess": End(0.04, 0.02, 0.01)}]), 2)
-    0.84
-    """
-    chance = 1.0
-    for limit in set[str]().union(*runs):
-        found = [run[limit] for run in runs if limit in run]
-        high, error = (sum(getattr(each, name) for each in found) / len(found) for name in ("high", "error"))
-        spread = _SPREAD * error * math.sqrt((1.0 + 1.0 / len(found)) / 2)  # of what was found, and of what comes next
-        chance *= NormalDist().cdf((policy.limits[limit] - high) / spread)
-    return chance
-
 
 _MOST_RUNS, _FEWEST_RUNS = 5, 3  # of other settings
 _CELLS = 750_000  # of all runs together, so that a large table is not attacked for long
@@ -192,6 +52,7 @@ _MOST_PEOPLE = 20_000  # people of a larger table whom they are tried on
 _HOLD_OUT = 0.3
 _SAMPLE, _SAMPLE_CELLS = 4_000, 60_000  # people whose columns are changed to see what it does, and cells of them
 _FEWEST_PEOPLE = 1_000  # of fewer nothing is clear
+_FEW_SHADOWS, _SECONDS = 6, 40.0  # shadow releases of a column changed, and seconds of a setting tried on them
 _LEAVES = (100, 400, 1_600)  # where few runs can be made, without the first
 _STEPS = (4, 16)
 
@@ -204,7 +65,7 @@ def suggesting(arrow: pa.Table, plan: Plan, options: PublishOptions) -> Suggest:
     """
 
     def suggest(report: Report, policy: Policy) -> Verdict:
-        search = _Search(arrow, plan, dataclasses.replace(options, policy=policy))
+        search = _Search(arrow, plan, dataclasses.replace(options, policy=policy), audited=is_audited(report))
         verdict = search.verdict(report)
         tell(_STAGE, 1.0)
         return verdict
@@ -238,10 +99,13 @@ def suggesting_another(arrow: pa.Table, schema: Schema, options: RunOptions, pub
 class _Search:
     """Settings that are tried on a table until one meets a policy."""
 
-    def __init__(self, arrow: pa.Table, plan: Plan, options: PublishOptions, *, fresh: bool = False) -> None:
+    def __init__(
+        self, arrow: pa.Table, plan: Plan, options: PublishOptions, *, fresh: bool = False, audited: bool = False
+    ) -> None:
         self.arrow, self.plan, self.options, self.policy = arrow, plan, options, options.policy
         self.ends = math.inf if options.time_limit is None else monotonic() + options.time_limit / 2
-        self.held = _HOLD_OUT if plan.options.holdout is None else plan.options.holdout
+        self.audited = audited  # other settings are judged by shadow releases too, and nobody is held out
+        self.held = None if audited else _HOLD_OUT if plan.options.holdout is None else plan.options.holdout
         self.tried, self.runs, self.line = 0, 0, ""
         self.fresh = fresh  # whether the plan itself was not run yet
         self.nearest: tuple[float, Plan, tuple[str, ...]] | None = None
@@ -254,7 +118,7 @@ class _Search:
         compared = verdict.asked and report.rows_held_out  # with a policy everybody is attacked, as in the trials
         decidable = table is not None and (not compared or can_be_told(report, self.policy))
         if decidable:
-            self._settings(table, compared=bool(report.rows_held_out))
+            self._settings(table, compared=bool(report.rows_held_out) or self.audited)
         exceeded = any(each.limit in self.policy.limits for each in verdict.exceeded)
         changes = self._changes(report) if exceeded else []
         if decidable and not self.line and self.nearest is not None:
@@ -266,6 +130,7 @@ class _Search:
         """Try other settings from the nearest on, until one meets the policy or there were enough."""
         cells = table.num_rows * max(1, len(self.plan.schema.encoded))
         most = int(np.clip(_CELLS // max(1, cells), _FEWEST_RUNS, _MOST_RUNS))
+        most = _FEWEST_RUNS if self.audited else most
         leaves = _LEAVES if most == _MOST_RUNS else _LEAVES[1:]
         shown = {name: getattr(self.plan.options, name) for name in ("rare", "tails")}
         hidden = {name: None for name, way in shown.items() if way == "keep" and name in self.policy.require}
@@ -275,7 +140,7 @@ class _Search:
             tell(_STAGE, 0.8 * self.runs / most)
             other = dataclasses.replace(self.plan, mechanism=mechanism).with_options(holdout=self.held, **hidden)
             found = self._try(table, other, options)
-            if self.line or (found and not can_be_told(found[0].report, self.policy)):
+            if self.line or (found and not self.audited and not can_be_told(found[0].report, self.policy)):
                 return
 
     def _try(
@@ -283,12 +148,12 @@ class _Search:
     ) -> list[TrialResult]:
         """Try a plan; where it meets the policy in nearly every run, its command is the one that was looked for."""
         try:
-            found = _runs(table, plan, self.options)
+            found = _runs(table, plan, self.options) if not self.audited else _audited(table, plan, self.options)
         except SfumatoError:
             return []
         self.tried, self.runs = self.tried + 1, self.runs + len(found)
         chance = chance_of(self.policy, [each.outlook.ends for each in found])
-        if len(found) > 1 and all(each.meets for each in found) and chance >= SURE:
+        if all(each.meets for each in found) and chance >= SURE and (len(found) > 1 or self.audited):
             share = self.held if isinstance(self.held, float) else None
             words = (*self.options.command, *changed)
             dropped = [f"--{name}" for name in ("rare", "tails") if getattr(plan.options, name) is None]
@@ -326,6 +191,9 @@ class _Search:
         """How near a plan comes to the limits on a table; None if it cannot be run."""
         try:
             with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
+                if self.audited:
+                    trial = ShadowTrial(most=_FEW_SHADOWS, scored=0)
+                    return try_on_shadows(table, plan, self.options, trial).outlook
                 return try_plan(table, plan, self.options).outlook
         except SfumatoError:
             return None
@@ -349,6 +217,12 @@ def _runs(table: pa.Table, plan: Plan, options: PublishOptions) -> list[TrialRes
         seed = plan.randomness.seed
         again = dataclasses.replace(plan, randomness=Randomness(None if seed is None else seed + 1))
         return [first, try_plan(table, again, options)]
+
+
+def _audited(table: pa.Table, plan: Plan, options: PublishOptions) -> list[TrialResult]:
+    """A plan judged by shadow releases of its own, as `sanitize` will judge it."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning), listening(None):
+        return [try_on_shadows(table, plan, options, ShadowTrial(time_limit=_SECONDS, scored=0))]
 
 
 def can_be_told(report: Report, policy: Policy) -> bool:

@@ -26,10 +26,10 @@ __all__ = [
     "rule_based_search",
 ]
 
-TUNED = {"chain": "leaf", "condense": "k", "classwise": "k", "condense-paper": "k"}
-"""Methods whose size can be tuned, the simplest first, and the parameter that is the size."""
+TUNED = {"chain": "leaf", "condense": "k", "classwise": "k", "condense-paper": "k", "private": "epsilon"}
+"""Methods that are tried, the simplest first, and the parameter that is their size; epsilon is that of the policy."""
 
-USUAL = ("chain", "condense", "classwise")
+USUAL = ("chain", "private", "condense", "classwise")
 """Methods that are tried if none is named, as far as they apply to the table."""
 
 _SMALL = (3, 5)
@@ -43,7 +43,9 @@ class Candidate:
     """A method and its size: the leaf of a chain, or k."""
 
     method: str
-    size: int
+    size: float  # a whole number, but for epsilon
+    delta: float | None = None  # of a proof
+    private_bounds: bool = False  # whether a proof buys domains that are not declared
 
     @property
     def parameter(self) -> str:
@@ -53,10 +55,10 @@ class Candidate:
     @property
     def words(self) -> str:
         """How it is called."""
-        return f"{self.method}, {self.parameter} {self.size}"
+        return f"{self.method}, {self.parameter} {self.size:g}"
 
     @property
-    def rank(self) -> tuple[int, int]:
+    def rank(self) -> tuple[int, float]:
         """Order in which candidates stand: by method, then by size."""
         return list(TUNED).index(self.method), self.size
 
@@ -64,11 +66,15 @@ class Candidate:
     def options(self) -> tuple[str, ...]:
         """Words of the command line."""
         quick = ("--effort", _EFFORT) if self._takes_effort else ()
-        return "--method", self.method, f"--{self.parameter}", str(self.size), *quick
+        proof = () if self.delta is None else ("--delta", f"{self.delta:g}")
+        bought = ("--private-bounds",) if self.private_bounds else ()
+        return "--method", self.method, f"--{self.parameter}", f"{self.size:g}", *proof, *bought, *quick
 
     def mechanism(self, k: int | None) -> Mechanism:
         """Mechanism that it is; ``k`` is the floor of a chain."""
-        parameters: dict[str, int | str] = {self.parameter: self.size}
+        parameters: dict[str, float | str] = {self.parameter: self.size}
+        if self.delta is not None:
+            parameters |= {"delta": self.delta, "private_bounds": self.private_bounds}
         if self._takes_effort:
             parameters["effort"] = _EFFORT
         if self.method == "chain" and k is not None:
@@ -82,8 +88,8 @@ class Candidate:
     @property
     def promise(self) -> tuple[bool, float]:
         """Whether it takes groups, which are slower, and how far it is from what did best; the least is tried first."""
-        larger, smaller = max(self.size, _MIDDLE[self.method]), min(self.size, _MIDDLE[self.method])
-        return self.method != "chain", larger / smaller
+        middle = _MIDDLE.get(self.method, self.size)
+        return self.method not in ("chain", "private"), max(self.size, middle) / min(self.size, middle)
 
 
 def check_methods(methods: Iterable[str] | str | None) -> tuple[str, ...] | None:
@@ -92,11 +98,6 @@ def check_methods(methods: Iterable[str] | str | None) -> tuple[str, ...] | None
         return None
     named = [each.strip() for each in (methods.split(",") if isinstance(methods, str) else methods)]
     for each in named:
-        if each == "private":
-            raise OptionError(
-                "'private' is not tuned, because its settings must not depend on the data: take epsilon and delta from "
-                "the policy's section [proof], with sfumato sanitize --method private"
-            )
         if each not in TUNED:
             meant = closest_name(each, TUNED)
             hint = f"did you mean {meant!r}?" if meant is not None else f"choose from {', '.join(TUNED)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.assess.figures import BASE, INK, MAIN, MUTED, Axes, Figure, draw
 from sfumato.assess.glossary import CI, limit_name, limit_sentence, score, score_range, show
-from sfumato.assess.report import ChangeTried, ExceededLimit, Ruling
+from sfumato.assess.report import ChangeTried, Ruling
 from sfumato.assess.utility.prediction import is_class
 from sfumato.core.documents import plain, write_json
 from sfumato.core.errors import SfumatoError
@@ -26,7 +26,8 @@ from sfumato.methods.protocol import parameters_of
 from sfumato.publish.earlier import Contents
 from sfumato.publish.folder import plain_errors, replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
-from sfumato.publish.suggest import SURE, change_tried
+from sfumato.publish.suggest import change_tried
+from sfumato.publish.trial import SURE
 from sfumato.tables.reading import FileReading
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
@@ -38,6 +39,12 @@ __all__ = ["Alternative", "SizeSearch", "StopReason", "Tuning", "save_tuning", "
 _FORMAT = 2
 _LEARNT = 0.01  # utility above the score of chance, from which something is learned
 _Z = 1.959963984540054
+
+
+def _open_limits(each: Confirmation) -> int:
+    """Limits and requirements that were not shown to be met."""
+    verdict = each.reading.verdict
+    return len({one.limit for one in verdict.exceeded} | {one.limit for one in verdict.missing if one.needed})
 
 
 class StopReason(StrEnum):
@@ -116,7 +123,7 @@ class Tuning:
         if self.best is not None:
             return None
         if self.confirmed:
-            return max(self.confirmed, key=lambda each: (each.chance, -each.reading.outlook.leak))
+            return max(self.confirmed, key=lambda each: (-_open_limits(each), each.chance, -each.reading.outlook.leak))
         latest = self.bench.latest()
         first = latest[in_order(latest)[0]]
         return Confirmation(first, first.outlook.chance, loses=False)
@@ -139,6 +146,28 @@ class Tuning:
             return f"models lose {score(reading.loss)}; the policy allows {most:g}"
         runs = math.floor(100 * nearest.chance)
         return f"an estimated {runs}\u00a0% of runs meet the policy; {100 * SURE:g}\u00a0% are required"
+
+    @property
+    def binding(self) -> str:
+        """The limit that keeps the nearest setting from being recommended, and the column that contributes most to it.
+
+        The column is that of the attack, else the one whose change lowers the strongest attack most, else the one that
+        contributes most to the risk.
+        """
+        nearest = self.nearest
+        worst = None if nearest is None else nearest.reading.outlook.worst
+        if nearest is None or worst is None:
+            return ""
+        column = (worst.finding or "").partition("/")[2]
+        if not column and self.changed:
+            before, after = min(self.changed, key=lambda each: each[1].outlook.leak)
+            if after.change is not None and after.outlook.leak < before.outlook.leak:
+                column = after.change.column
+        if not column and nearest.reading.columns:
+            column = nearest.reading.columns[0].column
+        alone = "the only limit that it fails" if _open_limits(nearest) == 1 else "the limit that it fails most"
+        caused = f'; column "{column}" contributes most' if column else ""
+        return f"Binding limit: {limit_name(worst.limit, worst.finding)}, {alone}{caused}."
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -244,7 +273,9 @@ class Tuning:
             "kind": "tuning",
             "policy": self.policy.title,
             "best": None if best is None else self._confirmed(best),
-            "nearest": None if nearest is None else {**self._confirmed(nearest), "reason": self.reason},
+            "nearest": None
+            if nearest is None
+            else {**self._confirmed(nearest), "reason": self.reason, "binding": self.binding},
             "command": None if best is None else self.command_of(best.reading),
             "alternatives": [self._alternative(each) for each in self.alternatives],
             "columns": [self._change(before, after) for before, after in self.changed],
@@ -323,11 +354,12 @@ class Tuning:
         lines: list[tuple[int, str]] = []
         if best is not None:
             lines.append((0, self.headline))
-            lines.append((1, f"Strongest attack: {worst_words(best.reading.outlook.worst)}."))
+            lines.append((1, f"Strongest attack: {worst_words(best.reading)}."))
             lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(best.reading)]
         elif nearest is not None:
             lines.append((0, self.headline))
             lines.append((1, f"Nearest: {self._named(nearest.reading)}; {self.reason}."))
+            lines += [(1, self.binding)] if self.binding else []
             lines += [(2, f"Smallest class: {words}.") for words in smallest_class_words(nearest.reading)]
         lines += [(3, self.alternative_words(each)) for each in self.alternatives]
         lines += [(4, words) for words in self.change_words()[:2]]
@@ -394,10 +426,11 @@ class Tuning:
         return f"{reading.candidate.words}{change}"
 
 
-def worst_words(worst: ExceededLimit | None) -> str:
+def worst_words(reading: Reading) -> str:
     """The finding that comes nearest to its limit."""
+    worst = reading.outlook.worst
     if worst is None:
-        return "no limit was judged"
+        return "bounded by proof" if reading.verdict.by == "proof" else "no limit was judged"
     return limit_sentence(worst.limit, worst.finding, float(worst.value or 0.0), float(worst.allowed), worst.interval)
 
 
@@ -423,8 +456,8 @@ def write_tuning_page(tuning: Tuning) -> str:
     return page_template("tuning.html", "sfumato.tuning", "sfumato.assess").render(
         headline=tuning.headline.removeprefix("Best:   "),
         outcome="meets" if best is not None else "inconclusive",
-        nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.reason}",
-        worst=None if best is None else worst_words(best.reading.outlook.worst),
+        nearest=None if nearest is None else f"{nearest.reading.candidate.words}; {tuning.reason}. {tuning.binding}",
+        worst=None if best is None else worst_words(best.reading),
         command=None if best is None else tuning.command_of(best.reading),
         alternatives=[tuning.alternative_words(each).removeprefix("Or:     ") for each in tuning.alternatives],
         changes=tuning.change_words(),
@@ -467,8 +500,8 @@ def save_tuning(tuning: Tuning, folder: str | Path, *, overwrite: bool = False) 
 
 
 _SIZE = (6.4, 4.2)
-_SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond"), strict=True))
-_COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED), strict=True))
+_SHAPES = dict(zip(TUNED, ("circle", "square", "triangle", "diamond", "circle"), strict=True))
+_COLOURS = dict(zip(TUNED, (MAIN, BASE, INK, MUTED, BASE), strict=True))
 _MOST = 6.0  # risks beyond six times their limit are drawn at the edge
 
 
@@ -510,7 +543,7 @@ def _draw(axes: Axes, readings: list[Reading], chosen: Reading | None, words: st
         axes.marks(xs, ys, _SHAPES[method], colour, colour, 5.0)
         axes.name(method, _SHAPES[method], colour, colour, 5.0)
         for x, y, each in zip(xs, ys, own, strict=True):
-            axes.write(x, y, str(each.candidate.size), colour=colour, off=(5.0, -3.0))
+            axes.write(x, y, f"{each.candidate.size:g}", colour=colour, off=(5.0, -3.0))
     if chosen is not None:
         axes.marks([_leak(chosen)], [chosen.use.value], "star", INK, INK, 13.0)
         axes.name(chosen.candidate.words, "star", INK, INK, 9.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +19,16 @@ from sfumato.core.progress import OutOfTime, stopping_at, tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, schema_of
 from sfumato.engines.plan import smallest_class
+from sfumato.engines.private import to_buy
 from sfumato.methods.catalogue import default_k
 from sfumato.methods.chain import Chain
 from sfumato.options import PublishOptions, RunOptions, options_from
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.policy import USUAL as USUAL_POLICY
 from sfumato.publish.policy import Policy
+from sfumato.publish.shadows import FEWEST_PEOPLE
 from sfumato.publish.suggest import changes_for
+from sfumato.publish.trial import ShadowTrial
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.grid import repair_table
 from sfumato.tables.levels import levels_of_table
@@ -43,7 +47,7 @@ from sfumato.tuning.candidates import (
     grid,
     rule_based_search,
 )
-from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve
+from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve, narrow
 from sfumato.tuning.model import SizeSearch, StopReason, Tuning
 from sfumato.tuning.trials import Bench, Part, Reading, TableOptions, check_metric, draw_part
 
@@ -59,6 +63,7 @@ _HOLD_OUT = 0.3
 _USUAL_SECONDS, _LONGEST, _TRIALS = 45.0, 600.0, 8  # default seconds: those of eight trials of all candidates
 _FINISH = 1.5  # seconds kept to write down what was found
 _FIRST, _MOST_FIRST, _TIMES = 500, 2_000, 3  # people of the first sample, and how samples grow
+_SHADOWS = 6  # counted shadow releases of a setting that is tried
 _SPLITS = 3  # more splits on which the use of the last candidates is compared
 _LEAST = 3  # smallest size that is tried
 _SHARE = 0.1  # the least size of the paper's searches, t, as a share of the smallest class
@@ -73,7 +78,7 @@ def tune(
     time_limit: float | None = None,
     search: str = "halving",
     metric: str | None = None,
-    holdout: float | Any = _HOLD_OUT,
+    holdout: float | Any | None = None,
     schema: Schema | str | Path | None = None,
     level: str | int | None = None,
     strata: str | None = None,
@@ -97,9 +102,11 @@ def tune(
 ) -> Tuning:
     """The most useful release that meets a policy, what the alternatives trade, and the command line that makes it.
 
-    Methods and sizes are tried on samples that grow, all on the same people and draws; each is attacked and judged as
-    `sanitize` will judge it. The choice is confirmed with a control group that the search has not used. When the
-    time is up, or at Ctrl-C, it ends with what was measured by then.
+    Methods and sizes are tried on all people by a few shadow releases each, with the same members for all of them, and
+    judged as `sanitize` will judge them. The choice is confirmed on shadow releases that the search has not used. With
+    ``holdout``, or of fewer than 200 people, they are tried on samples that grow, and the choice is confirmed with a
+    control group that the search has not used. When the time is up, or at Ctrl-C, it ends with what was measured by
+    then.
 
     Parameters
     ----------
@@ -109,15 +116,15 @@ def tune(
     policy : Policy, str or path
         What the release must meet; its ``keep`` says how much use may be lost.
     methods : names, optional
-        By default chain, condense and, for a class, classwise.
+        By default chain, condense, for a class classwise, and private with the epsilon and delta of the policy.
     time_limit : float, optional
-        Seconds after which it ends; by default what eight trials on the whole table take, 45 or more.
+        Seconds after which it ends; by default 600, and with a control group what eight trials on the whole table take.
     search : {"halving", "rule-based", "brute-force"}
         The last two are the searches of KCG12 for the group size of one method.
     metric : str, optional
         Which use, see `sfumato.tuning.trials.METRICS`.
-    holdout : float or table
-        Share of held-out people, or the hold-out set.
+    holdout : float or table, optional
+        Share of held-out people, or the hold-out set; by default nobody is held out.
     schema, level, strata, identifiers, person, rows_are_people, weight, no_rules, rare, quasi_identifiers, missing
         As in `sfumato.sanitize`.
     accurate_within : float, optional
@@ -152,10 +159,12 @@ def tune(
     table_options = TableOptions(settled, publishing, schema is None, kept, _floor(k, level, asked, everybody.count))
     bench = Bench(table_options, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
+    few = people.count < FEWEST_PEOPLE or search != "halving"  # the paper's searches compare utility alone
+    holdout = _HOLD_OUT if holdout is None and few else holdout
     part, inner = _parted(people, holdout, randomness)
     highest = int(levels_of_table(level, arrow, settled, allow_level_1=False)[0].max(initial=0))
     low = max(_LEAST, k or 0, highest, int(asked.require.get("min_group_size", 1)))
-    candidates = _candidates(named, low, inner.count, classes=settled.target is not None)
+    candidates = _candidates(named or _usual(settled, part), low, inner.count, asked, settled)
     job = _Job(bench, clock, candidates, part, people, inner, search, given=time_limit is not None)
     stopped = job.run()
     return Tuning(
@@ -175,17 +184,34 @@ def tune(
     )
 
 
-def _candidates(named: Iterable[str] | None, low: int, people: int, *, classes: bool) -> list[Candidate]:
-    """Settings to try, of the methods that are named or of the usual ones that apply."""
+def _usual(schema: Schema, part: Part) -> list[str]:
+    """The usual methods that apply: classes need a target, and a proof is compared with shadow releases."""
+    lacking = {"classwise": schema.target is None, "private": part.outside is not None}
+    return [each for each in USUAL if not lacking.get(each)]
+
+
+def _candidates(methods: Iterable[str], low: int, people: int, policy: Policy, schema: Schema) -> list[Candidate]:
+    """Settings to try of some methods."""
     inside = int(people * (1.0 - _HOLD_OUT))
-    methods = named or [each for each in USUAL if each != "classwise" or classes]
     sizes = grid(low, inside // 2)  # leaves two groups where people are held out once more
     if not sizes:
         raise OptionError(
             f"the smallest size that may be tried is {low}, and {inside} people are too few for two such groups; lower "
             "the level, or add more people"
         )
-    return [Candidate(each, size) for each in methods for size in sizes]
+    found = [Candidate(each, size) for each in methods if each != "private" for size in sizes]
+    return [*found, *(_proved(policy, schema) if "private" in methods else ())]
+
+
+def _proved(policy: Policy, schema: Schema) -> list[Candidate]:
+    """The private chain with the budget that a policy accepts, if it accepts any; nothing else of it is tuned."""
+    if not policy.proof:
+        return []
+    try:
+        lacking = bool(to_buy(schema))
+    except SfumatoError:  # the trial says why
+        lacking = False
+    return [Candidate("private", policy.proof["epsilon"], policy.proof["delta"], lacking)]
 
 
 def _settled(arrow: pa.Table, options: RunOptions) -> tuple[pa.Table, Schema]:
@@ -230,11 +256,19 @@ def _floor(k: int | None, level: str | int | None, policy: Policy, people: int) 
 def _parted(people: RowsByPerson, holdout: Any, randomness: Randomness) -> tuple[Part, RowsByPerson]:
     """The part that the choice is confirmed on, and the people in it whom the search may use."""
     rng = randomness.generator("holdout")
+    if holdout is None:
+        return _everybody("confirmation", people, rng, ShadowTrial()), people
     if not isinstance(holdout, float):
         outside = to_arrow(holdout)[0]
         return Part("confirmation", people.table, outside, people.count, int(rng.integers(2**31))), people
     stay, out = people.parted(holdout, rng)
     return Part("confirmation", stay.table, out.table, stay.count, int(rng.integers(2**31))), stay
+
+
+def _everybody(name: str, people: RowsByPerson, rng: np.random.Generator, trial: ShadowTrial) -> Part:
+    """All people, tried on shadow releases of their own."""
+    seed = int(rng.integers(2**31))
+    return Part(name, people.table, None, people.count, seed, dataclasses.replace(trial, seed=seed))
 
 
 @dataclass(eq=False, repr=False)
@@ -283,8 +317,14 @@ class _Job:
 
     def _work(self) -> None:
         parts = self._samples()
-        self._first(parts[0])
-        if self.search == "halving":
+        if self.part.outside is None:
+            self.clock.time_limit = self.clock.time_limit if self.given else _LONGEST
+            self.clock.reserve = 0.5 * self.clock.time_limit
+        else:
+            self._first(parts[0])
+        if self.part.outside is None:
+            left = narrow(self.bench, self.candidates, parts[0], self.clock, self.refused)
+        elif self.search == "halving":
             left = halve(self.bench, self.candidates, parts, self.clock, self.refused)
             self._more_splits(left)
         else:
@@ -297,6 +337,8 @@ class _Job:
     def _samples(self) -> list[Part]:
         """Samples of the people whom the search may use, each with some held out, from a small one to all."""
         count, rng = self.inner.count, self.bench.randomness.generator("samples")
+        if self.part.outside is None:
+            return [_everybody("search", self.inner, rng, ShadowTrial(most=_SHADOWS))]
         size = int(np.clip(count / 8, _FIRST, _MOST_FIRST))
         sizes = []
         while size < 0.6 * count:
@@ -339,7 +381,7 @@ class _Job:
         if method is None:
             raise OptionError("the paper's searches are for group sizes; name condense or classwise with --methods")
         high = self._largest_size(part)
-        least = min(each.size for each in self.candidates if each.method == method)
+        least = min(int(each.size) for each in self.candidates if each.method == method)
         if least > high:
             raise OptionError(
                 f"the smallest class has {high} people and the smallest size is {least}, so that no group size is left "

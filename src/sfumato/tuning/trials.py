@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -30,7 +30,8 @@ from sfumato.engines.plan import Plan
 from sfumato.options import PublishOptions, RunOptions
 from sfumato.publish.assessment import study_outcome
 from sfumato.publish.policy import Policy
-from sfumato.publish.suggest import ColumnChange, Outlook, try_plan
+from sfumato.publish.suggest import ColumnChange
+from sfumato.publish.trial import Outlook, ShadowTrial, try_on_shadows, try_plan
 from sfumato.tables.persons import RowsByPerson
 from sfumato.tables.schema import Schema
 from sfumato.tuning.candidates import Candidate
@@ -266,13 +267,17 @@ _USUAL = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part:
-    """Rows to sanitize and rows of other people; what is drawn on it is the same for every candidate."""
+    """Rows to sanitize and rows of other people; what is drawn on it is the same for every candidate.
+
+    Without rows of other people candidates are judged by shadow releases, of which each leaves out other people.
+    """
 
     name: str
     inside: pa.Table
-    outside: pa.Table
+    outside: pa.Table | None
     people: int  # inside
     seed: int
+    shadows: ShadowTrial | None = None
 
 
 def draw_part(people: RowsByPerson, name: str, share: float, rng: np.random.Generator) -> Part:
@@ -326,6 +331,16 @@ class Reading:
         return self.original.value - self.use.value
 
 
+def _pooled(scores: Sequence[Score]) -> Score:
+    """Mean use over several releases, with what each test row of each adds."""
+    known = [each.smallest for each in scores if each.smallest is not None]
+    return Score(
+        float(np.mean([each.value for each in scores])),
+        np.concatenate([each.parts for each in scores]),
+        float(np.mean(known)) if known else None,
+    )
+
+
 @dataclass(eq=False, repr=False)
 class Bench:
     """Tries candidates on parts; the original is scored once on each."""
@@ -344,18 +359,22 @@ class Bench:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
         begin = perf_counter()
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the run itself says what it drops
-            plan = self.table.plan(candidate, part, change)
-            tried = try_plan(part.inside, plan, self.table.publishing)
+            plan, publishing = self.table.plan(candidate, part, change), self.table.publishing
+            if part.shadows is not None:
+                tried = try_on_shadows(part.inside, plan, publishing, part.shadows)
+            else:
+                tried = try_plan(part.inside, plan, publishing)
         if self.metric is None:
             self.metric = choose_metric(tried.study, self.metric_name)
             self.guess = guess_of(tried.study, self.metric)
+        studies = (tried.study, *tried.others)
         if part.name not in self.originals:
-            self.originals[part.name] = self.metric.original(tried.study)
+            self.originals[part.name] = _pooled([self.metric.original(each) for each in studies])
         reading = Reading(
             candidate,
             part.name,
             part.people,
-            self.metric.released(tried.study),
+            _pooled([self.metric.released(each) for each in studies]),
             self.originals[part.name],
             tried.verdict,
             tried.outlook,
@@ -373,6 +392,7 @@ class Bench:
     def score(self, candidate: Candidate, part: Part) -> None:
         """Use of a candidate on one more part, without any attack."""
         assert self.metric is not None
+        assert part.outside is not None
         plan = self.table.plan(candidate, part)
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             outcome = run_in_memory(part.inside, plan)

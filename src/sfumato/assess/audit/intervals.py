@@ -94,9 +94,12 @@ class Estimate:
         """Half of the length of the interval for this table."""
         return (self.table[1] - self.table[0]) / 2
 
-    def releases_needed(self, allowed: float) -> int | None:
-        """Counted releases after which the interval would exclude a limit; None if it lies at the limit."""
-        distance = abs(allowed - self.value)
+    def releases_needed(self, allowed: float, luck: float = 0.0) -> int | None:
+        """Counted releases after which the interval would exclude a limit; None if it lies at the limit.
+
+        With luck the value is farther from the limit than it was found.
+        """
+        distance = abs(allowed - self.value) + luck
         return None if distance < 1e-9 else math.ceil(self.releases * (self.reach / distance) ** 2 - 1e-9)
 
 
