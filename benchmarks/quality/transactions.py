@@ -24,7 +24,7 @@ from sfumato.core.errors import PrivacyRefusal, TooFew  # noqa: E402
 from sfumato.core.itemsets import Bitmaps, Transactions, least_count  # noqa: E402
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of  # noqa: E402
 from sfumato.transactions.estimate import estimate_counts, estimate_itemsets  # noqa: E402
-from sfumato.transactions.measures import breach_level, origins_told  # noqa: E402
+from sfumato.transactions.measures import breach_level, infer_origins  # noqa: E402
 from sfumato.transactions.mechanism import TransactionRule  # noqa: E402
 from sfumato.transactions.rules import STRATEGIES, RuleBlocking, RuleHiding, is_hidden, rule_intervals  # noqa: E402
 from sfumato.transactions.table import TransactionTable, read_transactions  # noqa: E402
@@ -233,7 +233,7 @@ def blocked(name: str, transactions: Transactions, entries: dict[str, Any]) -> s
     rng = np.random.default_rng(1)
     done = RuleBlocking(support, confidence).sanitize(table, rules=[rule], rng=rng).table
     assert done.unknown is not None
-    origin = origins_told(transactions, done.transactions, done.unknown, rng)
+    origin = infer_origins(transactions, done.transactions, done.unknown, rng)
     ends = [end for interval in rule_intervals(done.transactions, done.unknown, rule) for end in interval]
     share = f"{origin.value:.2f}" if isinstance(origin, Values) else "-"
     shown = " | ".join(f"{end:.1%}" for end in ends)

@@ -26,10 +26,9 @@ from sfumato.cli.options import (
 )
 from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
-from sfumato.options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from sfumato.publish.release import Release
     from sfumato.transactions.facts import TransactionsRandomized
@@ -148,7 +147,8 @@ def randomize(console: Console, source: str, **options: Any) -> None:
 
     Without --items the items are taken from the transactions, and the claims assume that the list of items is public.
     """
-    _run(console, source, options, "randomize")
+    items = _lines(options.pop("item_file"), "file of items", "--items", _MOST_ITEMS)
+    _run(console, source, "randomize-transactions", items=items, **options)
 
 
 @transactions.command(cls=_method("hide-rules"))
@@ -161,7 +161,7 @@ def hide(console: Console, source: str, **options: Any) -> None:
 
     The rules stay secret: neither certificate nor recipe names them.
     """
-    _run(console, source, options, "hide")
+    _run(console, source, "hide-rules", rules=_rules(options), **options)
 
 
 @transactions.command(cls=_method("block-rules"))
@@ -174,59 +174,52 @@ def block(console: Console, source: str, **options: Any) -> None:
 
     Both present and absent items become unknown.
     """
-    _run(console, source, options, "block")
+    _run(console, source, "block-rules", rules=_rules(options), **options)
 
 
-def _run(console: Console, source: str, entries: dict[str, Any], name: str) -> None:
-    from sfumato.engines.outcome import Recipe
-    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
-    from sfumato.publish.judge import asked_policy, policy_of
+def _run(
+    console: Console,
+    source: str,
+    method: str,
+    *,
+    output: Path,
+    overwrite: bool,
+    form: str | None,
+    sign: Path | None,
+    no_sign: bool,
+    **options: Any,
+) -> None:
+    from sfumato.transactions.verb import plan_release
 
-    output, overwrite = entries.pop("output"), entries.pop("overwrite")
-    form, sign, no_sign = entries.pop("form"), entries.pop("sign"), entries.pop("no_sign")
-    report = entries.pop("report")
     check_output(output, overwrite=overwrite)
-    if entries["recipe"] is not None:
-        entries["recipe"] = Recipe.load(entries["recipe"])
-    repeated = RunOptions() if entries["recipe"] is None else entries["recipe"].options
-    seeds = entries["seed"], repeated.seed
-    signer = signer_at(sign, output, no_sign=no_sign, dry_run=any(seed is not None for seed in seeds))
-    reading = {key: entries.pop(key) for key in ("person", "transaction", "item", "lines", "most_bytes")}
-    share = entries.pop("holdout")
     try:
-        holdout = None if share is None else float(share)
+        options["holdout"] = None if options["holdout"] is None else float(options["holdout"])
     except ValueError:
         raise OptionError("--holdout of transactions is a share, such as 0.2; files are for tables") from None
-    policy, despite = entries["policy"] or policy_of(entries["recipe"]), entries["despite_policy"]
-    outside = share or repeated.holdout
-    planned = PlannedRun(control=outside is not None, transactions=True)
-    refuse_unattainable(asked_policy(policy, report=report, despite=despite), planned, despite=despite)
-    rules: tuple[Any, ...] = ()
-    if name != "randomize":
-        rules = (_rules(entries.pop("named"), entries.pop("rule_file"), output),)
-    elif (file := entries.pop("item_file")) is not None:
-        entries["items"] = _lines(file, "file of items", "--items", _MOST_ITEMS)
+    reading = {key: options.pop(key) for key in ("person", "transaction", "item", "lines", "most_bytes")}
+    plan, publishing = plan_release(method, command=command_words(), **options)
+    signer = signer_at(sign, output, no_sign=no_sign, dry_run=plan.randomness.seed is not None)
     with keeping_owner_part(console, output, overwrite=overwrite), console.progress():
-        shop = sf.transactions(source, **reading)
-        release = getattr(shop, name)(*rules, holdout=holdout, report=report, command=command_words(), **entries)
+        release = sf.transactions(source, **reading).release(plan, publishing)
     release = release.written(output, form=form or "csv", overwrite=overwrite, sign=signer or False)
     _tell(console, release, output, form or "csv")
 
 
-def _rules(named: tuple[str, ...], file: Path | None, output: Path) -> tuple[str, ...]:
+def _rules(options: dict[str, Any]) -> tuple[str, ...]:
     """Rules of the command line and of a file, whose blank lines and lines that begin with # are left out."""
-    if file is None:
-        return named
-    if output.resolve() in file.resolve().parents:
+    named, file = options.pop("named"), options.pop("rule_file")
+    if file is not None and options["output"].resolve() in file.resolve().parents:
         raise OptionError("the file of rules lies in the output folder, part of which leaves; keep it elsewhere")
-    lines = _lines(file, "file of rules", "--rules", _MOST_RULES)
+    lines = _lines(file, "file of rules", "--rules", _MOST_RULES) or ()
     return (*named, *(line for line in lines if not line.startswith("#")))
 
 
-def _lines(file: Path, what: str, option: str, most: int) -> tuple[str, ...]:
-    """Lines of a text file that are not blank."""
+def _lines(file: Path | None, what: str, option: str, most: int) -> tuple[str, ...] | None:
+    """Lines of a text file that are not blank; None without a file."""
     from sfumato.core.documents import read_text
 
+    if file is None:
+        return None
     if file.is_file() and file.stat().st_size > most:
         raise OptionError(f"the {what} has more than {most >> 20} MiB; check {option}")
     return tuple(line.strip() for line in read_text(file, what, f"check {option}").splitlines() if line.strip())
@@ -326,15 +319,11 @@ def estimate(
         console.say(f"{row['support']:8.4f}  {row['low']:.4f} to {row['high']:.4f}  {row['items']}")
     if len(rows) > 20 and output is None:
         console.say(f"... and {len(rows) - 20} more; -o FILE writes them all.")
-    result = {
-        "transactions": found.transactions,
-        "kind": found.kind,
-        "untold": found.estimates.untold,
-        "itemsets": rows,
-    }
+    counts = {"transactions": found.transactions, "kind": found.kind, "untold": found.estimates.untold}
+    listed = {} if rules is None else {"rules": rules.to_pylist()}
     if rules is not None:
-        result["rules"] = _tell_rules(console, rules.to_pylist(), written=rules_output is not None)
-    console.result(result)
+        _say_rules(console, listed["rules"], written=rules_output is not None)
+    console.result({**counts, "itemsets": rows, **listed})
 
 
 def _write_csv(path: Path, table: Any) -> None:
@@ -345,7 +334,7 @@ def _write_csv(path: Path, table: Any) -> None:
         write_file(table, work, FileForm(FileFormat.CSV))
 
 
-def _tell_rules(console: Console, rules: list[dict[str, Any]], *, written: bool) -> list[dict[str, Any]]:
+def _say_rules(console: Console, rules: Sequence[Mapping[str, object]], *, written: bool) -> None:
     console.say(f"Rules: {len(rules)}.")
     if rules:
         console.say("Confidence  95 % CI  rule")
@@ -354,4 +343,3 @@ def _tell_rules(console: Console, rules: list[dict[str, Any]], *, written: bool)
         console.say(f"{rule['confidence']:8.4f}  {ends}  {rule['left']} -> {rule['right']}")
     if len(rules) > 20 and not written:
         console.say(f"... and {len(rules) - 20} more; --rules-output FILE writes them all.")
-    return rules

@@ -36,7 +36,7 @@ __all__ = [
     "estimate_counts",
     "estimate_itemsets",
     "interval_itemsets",
-    "least_told",
+    "least_significant",
     "selected_ends",
     "simultaneous_deviations",
     "wilson_ends",
@@ -262,7 +262,7 @@ def _over_sizes(operator: TransactionOperator, sizes: Ints, transactions: Ints, 
     return np.asarray(expected / np.maximum(expected.sum(axis=0), 1e-300))
 
 
-def least_told(operator: TransactionOperator, true_sizes: Ints) -> float:
+def least_significant(operator: TransactionOperator, true_sizes: Ints) -> float:
     """Smallest support of one item that can be estimated, by the noise alone; above 1 none can.
 
     ``true_sizes`` are those of the transactions; where an operator does not depend on them they are only counted.
@@ -270,12 +270,12 @@ def least_told(operator: TransactionOperator, true_sizes: Ints) -> float:
     sizes = true_sizes if operator.by_size else np.zeros_like(true_sizes)
     kinds, transactions = np.unique(sizes, return_counts=True)
     rest, slope = _slopes(operator, kinds, transactions, None)
-    times = _times_told(operator.width)
+    times = _deviations_needed(operator.width)
     half = times**2 * slope / 2.0
     return float((half + np.sqrt(half**2 + times**2 * len(sizes) * rest)) / len(sizes))
 
 
-def _times_told(candidates: int) -> float:
+def _deviations_needed(candidates: int) -> float:
     """Deviations between 0 and a threshold: 2, or as many as chance reaches for one of all candidates."""
     from scipy.special import ndtri
 
@@ -318,7 +318,7 @@ def estimate_itemsets(
             untold += len(candidates)
             break
         share, deviation = counted.counts / transactions, counted.deviation(min_support * transactions) / transactions
-        significant = deviation <= min_support / _times_told(len(candidates))
+        significant = deviation <= min_support / _deviations_needed(len(candidates))
         untold += int((~significant).sum())
         frequent = significant & (share >= min_support)
         possible = longest * float(math.comb(released.width, length))  # sets that there are, of each of these lengths
@@ -340,7 +340,7 @@ def estimate_itemsets(
 
 
 def _enough(operator: TransactionOperator, sizes: Ints) -> str:
-    least = least_told(operator, sizes)
+    least = least_significant(operator, sizes)
     return f"raise --min-support to {least:.2g} or more" if least < 1 else "none can, of so few transactions"
 
 

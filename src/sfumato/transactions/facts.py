@@ -41,6 +41,16 @@ _MULTIPLY = "The factors of several transactions multiply."
 _COUNTABLE = "nothing: anyone who knows the rules can count them"
 
 
+class _OfReleased:
+    """What facts about how released transactions were made have in common."""
+
+    def agrees(self, context: Context) -> bool:
+        return context.has(TransactionsReleased)
+
+    def fits(self, context: Context) -> bool:
+        return _is_method(context, self)
+
+
 @dataclass(frozen=True)
 class TransactionsReleased(Fact):
     """Rows are transactions: ``entries`` in all, of ``items`` different items, and ``unknown`` ones."""
@@ -104,7 +114,7 @@ class TransactionPersons(Fact):
 
 
 @dataclass(frozen=True)
-class TransactionsRandomized(Fact):
+class TransactionsRandomized(_OfReleased, Fact):
     """Every transaction was randomized by itself over ``width`` items, by an operator and its parameters.
 
     ``longest`` is the size of the longest transaction where sizes show, else 0. ``epsilon`` is the logarithm of the
@@ -163,9 +173,6 @@ class TransactionsRandomized(Fact):
         true = law.epsilon_up_to(self.longest)
         return math.isfinite(self.epsilon) and math.isclose(self.epsilon, true, rel_tol=_TOLERANCE)
 
-    def agrees(self, context: Context) -> bool:
-        return context.has(TransactionsReleased)
-
     def fits(self, context: Context) -> bool:
         """Whether the operator is the one that was asked for, or one that is usual if none was."""
         from sfumato.transactions.randomize import USUAL
@@ -181,7 +188,7 @@ class TransactionsRandomized(Fact):
 
 
 @dataclass(frozen=True)
-class RulesHidden(Fact):
+class RulesHidden(_OfReleased, Fact):
     """Rules that the owner named were brought below a threshold by changing entries of transactions.
 
     Each of them holds for less than ``min_support`` of the transactions or is right in less than ``min_confidence`` of
@@ -222,15 +229,9 @@ class RulesHidden(Fact):
             return possible and self.added > 0
         return possible and self.strategy in ("consequent", "itemsets") and self.removed > 0 == self.added
 
-    def agrees(self, context: Context) -> bool:
-        return context.has(TransactionsReleased)
-
-    def fits(self, context: Context) -> bool:
-        return _is_method(context, self)
-
 
 @dataclass(frozen=True)
-class RulesBlocked(Fact):
+class RulesBlocked(_OfReleased, Fact):
     """Rules that the owner named may be below a threshold, whatever the unknown entries are.
 
     The lowest support or the lowest confidence that each may have is below the threshold less ``margin``.
@@ -263,12 +264,6 @@ class RulesBlocked(Fact):
     def check(self) -> bool:
         possible = self.rules >= 1 and 0 < self.min_support <= 1 and 0 < self.min_confidence <= 1
         return possible and 0 <= self.margin < 1
-
-    def agrees(self, context: Context) -> bool:
-        return context.has(TransactionsReleased)
-
-    def fits(self, context: Context) -> bool:
-        return _is_method(context, self)
 
 
 def _kind(fact: TransactionsRandomized) -> Literal["proved", "assumed"]:
@@ -368,7 +363,7 @@ def _as_they_are(context: Context, changed: int) -> Refused:
     )
 
 
-def _is_method(context: Context, fact: Fact | None = None) -> bool:
+def _is_method(context: Context, fact: object = None) -> bool:
     """Whether the method has exactly these parameters, and a fact has the same values in entries of the same name."""
     from sfumato.transactions.verb import make_transaction_mechanism
 

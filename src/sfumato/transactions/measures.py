@@ -22,7 +22,7 @@ from sfumato.core.errors import TooFew
 from sfumato.core.facts import Fact
 from sfumato.core.itemsets import Bitmaps, Transactions, are_within, least_count, partial_counts
 from sfumato.core.itemsets.mining import Itemsets, frequent_itemsets, rules_of
-from sfumato.transactions.estimate import estimate_itemsets, least_told, merged
+from sfumato.transactions.estimate import estimate_itemsets, least_significant, merged
 from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionsRandomized
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "TransactionPair",
     "assess_transactions",
     "breach_level",
-    "origins_told",
+    "infer_origins",
 ]
 
 Places = NDArray[np.int64]
@@ -84,7 +84,7 @@ def assess_transactions(
         len(pair.released),
         seconds=seconds,
         notes=(
-            *_told(pair, facts),
+            *_smallest_support(pair, facts),
             f"Compared: itemsets of at most {_LONGEST} items with a support of at least {limits.support:.3g}.",
         ),
         rows_held_out=0 if pair.outside is None else len(pair.outside),
@@ -96,10 +96,10 @@ def _law(facts: Sequence[Fact]) -> TransactionOperator | None:
     return next((fact.as_operator() for fact in facts if isinstance(fact, TransactionsRandomized)), None)
 
 
-def _told(pair: TransactionPair, facts: Sequence[Fact]) -> Iterator[str]:
+def _smallest_support(pair: TransactionPair, facts: Sequence[Fact]) -> Iterator[str]:
     """From which support on randomized transactions tell of an item."""
     if (law := _law(facts)) is not None:
-        if (least := least_told(law, pair.original.sizes)) >= 1:
+        if (least := least_significant(law, pair.original.sizes)) >= 1:
             yield "The noise hides every support in so few transactions; use more transactions, or less noise."
         else:
             yield f"Smallest significant support: about {least:.2g} for single items, more for larger itemsets."
@@ -112,7 +112,7 @@ def _limits(pair: TransactionPair, facts: Sequence[Fact]) -> _Limits:
             return _Limits(fact.min_support, fact.min_confidence)
     limits, law = _Limits(0.5, _CONFIDENCE), _law(facts)
     # below the smallest significant support nothing can be compared
-    lowest = _LOWEST if law is None else max(_LOWEST, least_told(law, pair.original.sizes))
+    lowest = _LOWEST if law is None else max(_LOWEST, least_significant(law, pair.original.sizes))
     while limits.support / 2 >= lowest and (_mine(pair.original, limits).lengths > 1).sum() < _ENOUGH:
         limits = _Limits(limits.support / 2, _CONFIDENCE)
     return limits
@@ -264,7 +264,10 @@ def _learnt(pair: TransactionPair, facts: Sequence[Fact], rng: np.random.Generat
     if pair.unknown is None:
         yield "blocked-entry-inference", NotRun("no entry was blocked", applies=False)
     else:
-        yield "blocked-entry-inference", origins_told(pair.original.take(pair.origin), pair.released, pair.unknown, rng)
+        yield (
+            "blocked-entry-inference",
+            infer_origins(pair.original.take(pair.origin), pair.released, pair.unknown, rng),
+        )
 
 
 def breach_level(law: TransactionOperator, original: Transactions, found: Itemsets) -> tuple[float, float, int]:
@@ -441,7 +444,7 @@ def _nearest(index: _Index, transaction: NDArray[np.int32]) -> float:
     return float((shared / np.maximum(len(transaction) + index.released.sizes - shared, 1)).max())
 
 
-def origins_told(
+def infer_origins(
     original: Transactions, released: Transactions, unknown: Transactions, rng: np.random.Generator
 ) -> Values | NotRun:
     """Area of unknown entries that were items against those that were none, by a naive Bayes model of what is known."""

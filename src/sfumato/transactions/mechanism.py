@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,7 +58,7 @@ class TransactionRule:
 class TransactionMechanism(Protocol):
     """A frozen dataclass of parameters with one pure method; the rules to hide are no parameter, and stay secret."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def method(self) -> str:

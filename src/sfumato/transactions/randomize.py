@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,15 +26,15 @@ _MADE_UP = 10
 MOST_ENTRIES = 1 << 24
 """Entries that randomized transactions may come to unless more are allowed; more are refused before any is drawn."""
 
-USUAL: dict[str, dict[str, Any]] = {
+USUAL: Mapping[str, Mapping[str, float]] = {
     "flip": {"keep": 0.9, "insert": 0.1},
     "uniform": {"keep": 0.5},
     "cut-and-paste": {"cutoff": 3},
     "select-a-size": {"gamma": 19.0},
 }
-"""What each operator takes where nothing else is said; `default_insert` besides, but for the first two."""
+"""Defaults of each operator; `default_insert` besides, but for the first two."""
 
-_TOLD = ("keep", "insert", "cutoff", "gamma")
+_PARAMETERS = ("keep", "insert", "cutoff", "gamma")
 _INSERT = 0.1
 
 
@@ -46,7 +46,7 @@ class TransactionRandomization:
     ----------
     operator : {"usual", "flip", "uniform", "cut-and-paste", "select-a-size"}
         Usual is flip where that makes up at most 10 entries for each true one, which is computed from the numbers of
-        items and entries alone; select-a-size where there are more items. With a parameter told it is flip.
+        items and entries alone; select-a-size where there are more items. With a parameter named it is flip.
     keep : float, optional
         flip, uniform: chance that an item of the transaction stays; by default 0.9 and 0.5.
     insert : float, optional
@@ -75,7 +75,7 @@ class TransactionRandomization:
         if self.most_entries < 1:
             raise OptionError("most_entries must be a whole number from 1 on; it bounds the entries that are made")
         if self.operator == "usual":
-            if all(getattr(self, name) is None for name in _TOLD):
+            if all(getattr(self, name) is None for name in _PARAMETERS):
                 return
             object.__setattr__(self, "operator", "flip")
         for name, value in USUAL.get(self.operator, {}).items():
@@ -88,8 +88,7 @@ class TransactionRandomization:
         insert, width = default_insert(transactions), transactions.width
         if self.operator == "usual":
             name: OperatorName = "flip" if insert == _INSERT else "select-a-size"
-            entries = {"insert": insert, **USUAL[name]}
-            return TransactionOperator(name, width, **entries)
+            return TransactionRandomization(name, insert=insert).law(transactions)
         if self.insert is not None or self.operator not in OPERATORS[2:]:
             insert = self.insert  # type: ignore[assignment]
         return TransactionOperator(self.operator, width, self.keep, insert, self.cutoff, self.gamma)

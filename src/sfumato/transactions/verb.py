@@ -33,12 +33,10 @@ from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.assess.report import Report
-    from sfumato.engines.outcome import Recipe
     from sfumato.publish.policy import Policy
     from sfumato.publish.release import Release
     from sfumato.transactions.confidence import RuleEstimates
     from sfumato.transactions.measures import TransactionPair
-    from sfumato.transactions.mechanism import TransactionMechanism
 
 __all__ = [
     "TRANSACTION_METHODS",
@@ -46,6 +44,7 @@ __all__ = [
     "TransactionPlan",
     "TransactionSource",
     "make_transaction_mechanism",
+    "plan_release",
     "run_transactions",
     "transactions",
 ]
@@ -120,7 +119,7 @@ class TransactionSource:
             recipe says what the parameters say; rules, items and columns it does not hold are named as before.
         """
         listed = None if items is None else tuple(items)
-        return self._release("randomize-transactions", mechanism, (), options, listed)
+        return self.release(*plan_release("randomize-transactions", mechanism, items=listed, **options))
 
     def hide(self, rules: Iterable[str], mechanism: TransactionMechanism | None = None, **options: Any) -> Release:
         """Release of transactions in which none of these rules holds.
@@ -134,7 +133,7 @@ class TransactionSource:
         **options
             As in `randomize`.
         """
-        return self._release("hide-rules", mechanism, tuple(rules), options)
+        return self.release(*plan_release("hide-rules", mechanism, rules=tuple(rules), **options))
 
     def block(self, rules: Iterable[str], mechanism: TransactionMechanism | None = None, **options: Any) -> Release:
         """Release of transactions with unknown entries, in which none of these rules certainly holds.
@@ -148,7 +147,7 @@ class TransactionSource:
         **options
             As in `randomize`.
         """
-        return self._release("block-rules", mechanism, tuple(rules), options)
+        return self.release(*plan_release("block-rules", mechanism, rules=tuple(rules), **options))
 
     def estimate(self, min_support: float, *, longest: int = 4, min_confidence: float | None = None) -> FoundItemsets:
         """Sets of items that at least this share of the true transactions held, as far as the transactions tell.
@@ -177,48 +176,65 @@ class TransactionSource:
         rules = None if min_confidence is None else interval_rules(held, self.table.unknown, counted, min_confidence)
         return FoundItemsets(counted, self.table.labels, count, kind, rules)
 
-    def _release(
-        self,
-        method: str,
-        mechanism: TransactionMechanism | None,
-        rules: tuple[str, ...],
-        options: dict[str, Any],
-        items: tuple[str, ...] | None = None,
-    ) -> Release:
-        from sfumato.publish.attainable import PlannedRun, refuse_unattainable
-        from sfumato.publish.judge import asked_policy, policy_of
+    def release(self, plan: TransactionPlan, publishing: PublishOptions) -> Release:
+        """Release by a plan, as `plan_release` makes it."""
         from sfumato.publish.release import publish
 
-        entries: dict[str, Any] = {name: options.pop(name, None) for name in ("holdout", "seed", "policy")}
-        report, despite = options.pop("report", True), options.pop("despite_policy", False)
-        command: Sequence[str] = options.pop("command", ())
-        if (recipe := options.pop("recipe", None)) is not None:
-            replayed = _replayed(recipe, method, mechanism, options)
-            mechanism, options = make_transaction_mechanism(method, replayed.parameters), {}
-            repeated = {
-                "holdout": replayed.options.holdout,
-                "seed": replayed.options.seed,
-                "policy": policy_of(replayed),
-            }
-            entries = {**repeated, **{name: value for name, value in entries.items() if value is not None}}
-        if mechanism is not None and (options or mechanism.method != method):
-            raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
-        chosen = make_transaction_mechanism(method, options) if mechanism is None else mechanism
         if self.randomized is not None or self.table.unknown is not None or self.table.sizes is not None:
             raise TableError("these transactions were released before; provide the original ones")
-        policy: Policy | None = asked_policy(entries.get("policy"), report=report, despite=despite)
-        planned = PlannedRun(control=entries.get("holdout") is not None, transactions=True)
-        refuse_unattainable(policy, planned, despite=despite)
-        plan = TransactionPlan(chosen, rules, items, entries.get("holdout"), Randomness(entries.get("seed")))
-        outcome = run_transactions(self.table, plan)
-        return publish(outcome, PublishOptions(report=report, policy=policy, despite_policy=despite, command=command))
+        return publish(run_transactions(self.table, plan), publishing)
 
 
-def _replayed(recipe: Any, method: str, mechanism: TransactionMechanism | None, options: dict[str, Any]) -> Recipe:
-    """Recipe that is to be run again, of this verb and with nothing told beside it that it says."""
-    from sfumato.engines.outcome import Recipe
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _ReleaseOptions:
+    """Options of a release of transactions other than rules, items and the parameters of its mechanism."""
 
-    named = [name for name, value in {**options, "mechanism": mechanism}.items() if value is not None]
+    holdout: float | None = None
+    seed: int | None = None
+    report: bool = True
+    policy: Policy | str | Path | None = None
+    despite_policy: bool = False
+    recipe: Recipe | str | Path | None = None
+    command: Sequence[str] = ()
+
+
+def plan_release(
+    method: str,
+    mechanism: TransactionMechanism | None = None,
+    *,
+    rules: tuple[str, ...] = (),
+    items: tuple[str, ...] | None = None,
+    **options: Any,
+) -> tuple[TransactionPlan, PublishOptions]:
+    """Plan of a release, and how it is published; what cannot be done is refused before transactions are read."""
+    from sfumato.publish.attainable import PlannedRun, refuse_unattainable
+    from sfumato.publish.judge import asked_policy, policy_of
+
+    names = {each.name for each in dataclasses.fields(_ReleaseOptions)} & options.keys()
+    stated = _ReleaseOptions(**{name: options.pop(name) for name in names})
+    if stated.recipe is not None:
+        recipe = _replayed(stated.recipe, method, {**options, "mechanism": mechanism})
+        mechanism, options = make_transaction_mechanism(method, recipe.parameters), {}
+        repeated = {"holdout": recipe.options.holdout, "seed": recipe.options.seed, "policy": policy_of(recipe)}
+        stated = dataclasses.replace(
+            stated, **{name: value for name, value in repeated.items() if getattr(stated, name) is None}
+        )
+    if mechanism is not None and (options or mechanism.method != method):
+        raise OptionError("a mechanism for another verb was given, or parameters beside it; give one of them")
+    chosen = make_transaction_mechanism(method, options) if mechanism is None else mechanism
+    policy = asked_policy(stated.policy, report=stated.report, despite=stated.despite_policy)
+    planned = PlannedRun(control=stated.holdout is not None, transactions=True)
+    refuse_unattainable(policy, planned, despite=stated.despite_policy)
+    plan = TransactionPlan(chosen, rules, items, stated.holdout, Randomness(stated.seed))
+    publishing = PublishOptions(
+        report=stated.report, policy=policy, despite_policy=stated.despite_policy, command=stated.command
+    )
+    return plan, publishing
+
+
+def _replayed(recipe: Recipe | str | Path, method: str, beside: Mapping[str, object]) -> Recipe:
+    """Recipe that is to be run again, of this verb and with nothing beside it that it says."""
+    named = [name for name, value in beside.items() if value is not None]
     if named:
         option = named[0].replace("_", "-")
         raise OptionError(f"--recipe already sets --{option}; edit the recipe or leave one out")
