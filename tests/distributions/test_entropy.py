@@ -28,7 +28,7 @@ def test_what_is_left_is_the_joint_entropy_less_that_of_the_answers(seed: int, o
     found = uncertainty(operator, prior)
     assert found.before == pytest.approx(bits(prior), abs=1e-9)
     assert found.after == pytest.approx(bits(joint) - bits(joint.sum(axis=0)), abs=1e-9)
-    assert found.loss == pytest.approx(1 - 2.0**-found.told, abs=1e-12)
+    assert found.loss == pytest.approx(1 - 2.0**-found.information, abs=1e-12)
     assert found.privacy == pytest.approx(2.0**found.after)
 
 
@@ -51,7 +51,7 @@ def test_a_uniform_value_under_noise_of_its_own_width_loses_39_percent() -> None
     """Agrawal and Aggarwal 2001: the sum of two uniform variables has the entropy of a triangle, I = 1/2 nat."""
     size = 400
     found = uncertainty(Additive(size, DiscreteUniform(size / 2)), np.full(size, 1 / size))
-    assert found.told * math.log(2) == pytest.approx(0.5, abs=0.005)
+    assert found.information * math.log(2) == pytest.approx(0.5, abs=0.005)
     assert found.loss == pytest.approx(0.3935, abs=0.003)
 
 
@@ -72,6 +72,6 @@ def test_privacy_has_to_be_lowered_once_the_distribution_is_known() -> None:
 
 def test_pure_chance_tells_nothing_and_the_truth_tells_all() -> None:
     prior = np.array([0.5, 0.25, 0.125, 0.125])
-    assert uncertainty(KeepOrReplace(4, 0.25), prior).told == pytest.approx(0.0, abs=1e-12)
+    assert uncertainty(KeepOrReplace(4, 0.25), prior).information == pytest.approx(0.0, abs=1e-12)
     truth = uncertainty(Response(tuple(map(tuple, np.eye(4).tolist()))), prior)
-    assert (truth.after, truth.told, truth.privacy) == (0.0, 1.75, 1.0)
+    assert (truth.after, truth.information, truth.privacy) == (0.0, 1.75, 1.0)

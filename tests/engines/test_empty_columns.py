@@ -24,7 +24,6 @@ from sfumato.parties.publish import joint_in_one_process
 from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.schema import Field, Kind, Schema
 
@@ -87,7 +86,7 @@ def test_a_stream_forgets_that_a_column_is_empty_with_its_first_value(tmp_path: 
     for number, (last, empty) in enumerate(((None, ("note",)), ("x", ()), (None, ()))):
         with StreamSession.open(state) as session:
             session.ingest(cut_batches([_people(40, last=last)], 40, source=str(number)))
-        release = publish_stream(state, tmp_path / str(number), report=False)
+        release = sf.stream(state).publish(tmp_path / str(number), report=False)
         others = ("name",) if empty else ("name", "note")
         assert _dropped(release.certificate.facts) == ColumnsDropped(others, (), empty)
 

@@ -30,7 +30,6 @@ from sfumato.publish.release import Release
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.files import FileForm, FileFormat
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
@@ -56,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     for epoch in (1, 2):
         with StreamSession.open(place / "state.db") as session:
             session.ingest(cut_batches([table.slice(100 * epoch, 100)], session.settings.batch_rows))
-        publish_stream(place / "state.db", place / f"epoch-{epoch}", form="parquet", sign=signer)
+        sf.stream(place / "state.db").publish(place / f"epoch-{epoch}", form="parquet", sign=signer)
     (place / "key").write_text(signer.fingerprint)
     return place
 
@@ -155,13 +154,13 @@ def test_a_plan_comes_back_from_the_recipe_of_a_joint_run(joint: list[Release]) 
 
 def test_an_epoch_that_does_not_meet_its_policy_is_kept_and_leaves_despite_it(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(PolicyNotMet) as refused:
-        publish_stream(folder / "state.db", tmp_path / "out", policy=LARGE)
+        sf.stream(folder / "state.db").publish(tmp_path / "out", policy=LARGE)
     assert "--measure-key FILE" in refused.value.verdict.to_try[0]
     refused.value.save_owner(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["owner"]
     with StreamSession.open(folder / "state.db", write=False) as session:
         assert not session.status().delivered
-    release = publish_stream(folder / "state.db", tmp_path / "two", policy="research", despite_policy=True)
+    release = sf.stream(folder / "state.db").publish(tmp_path / "two", policy="research", despite_policy=True)
     assert any(isinstance(fact, DespitePolicy) for fact in release.certificate.facts)
     assert all(check.holds for check in verify_release(tmp_path / "two" / "release"))
 
@@ -170,7 +169,7 @@ def test_an_epoch_that_cannot_meet_its_policy_is_not_begun(folder: Path, tmp_pat
     with StreamSession.open(folder / "state.db", write=False) as session:
         before = session.status()
     with pytest.raises(PolicyNotMet, match=r"no control group .*; begin a stream with measure_rows="):
-        publish_stream(folder / "state.db", tmp_path / "out", policy="research")
+        sf.stream(folder / "state.db").publish(tmp_path / "out", policy="research")
     with StreamSession.open(folder / "state.db", write=False) as session:
         assert session.status() == before
     assert not (tmp_path / "out").exists()
@@ -186,7 +185,7 @@ def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_
 
 
 def test_a_release_without_a_report_says_so(folder: Path, tmp_path: Path) -> None:
-    release = publish_stream(folder / "state.db", tmp_path / "out", report=False)
+    release = sf.stream(folder / "state.db").publish(tmp_path / "out", report=False)
     assert Unmeasured() in release.certificate.facts
     assert any("Attacks were run" in refused.claim for refused in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))

@@ -16,12 +16,11 @@ from sfumato.core import documents
 from sfumato.core.errors import BadInput
 from sfumato.core.records import Block, BlockKind, Extent
 from sfumato.stream.connectors import ReadOptions, read_lines
-from sfumato.stream.entries import entry_of_left, families_left, rows_of_entries, tally_of_bytes
+from sfumato.stream.entries import entry_of_left, families_left, rows_of_bytes, tally_of_bytes
 from sfumato.stream.epochs import Publication
-from sfumato.stream.measuring import KeptRow, open_kept_rows
-from sfumato.stream.pending import Vault, open_vault
+from sfumato.stream.measuring import KeptRow
+from sfumato.stream.pending import Purpose, Vault, open_vault
 from sfumato.stream.rare import counts_of_bins, counts_of_bytes, rare_on_disk
-from sfumato.stream.screen import open_persons
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import (
     EpochLine,
@@ -74,8 +73,8 @@ def _state(data: bytes) -> Any:
     book = State(_Entries([*entries.values(), head.to_entry()]))  # type: ignore[arg-type]
     settings = document_of(StreamSettings, book.body("settings"))
     waiting = open_vault(settings, _key() if settings.pending == "encrypted" else None)
-    measuring = open_kept_rows(settings, None if settings.measure_key is None else _key(), forgotten=False)
-    persons = open_persons(settings, None if settings.person_key is None else _key())
+    measuring = open_vault(settings, None if settings.measure_key is None else _key(), Purpose.MEASURING)
+    persons = open_vault(settings, None if settings.person_key is None else _key(), Purpose.PERSONS)
     session = StreamSession(book, waiting, measuring, persons)
     session.measured_by()
     session.left()
@@ -160,7 +159,7 @@ STATES = (
     Parser("stream-progress", _settings(Progress), _entry),
     Parser("stream-epoch", _settings(EpochLine), _entry),
     Parser("stream-codec", _codec, _codec_again, refuses=(BadInput, documents.Unparsable)),
-    Parser("stream-group", lambda data: rows_of_entries([data], 2).ids.tolist()),
+    Parser("stream-group", lambda data: rows_of_bytes(data, 2).ids.tolist()),
     Parser("stream-held", lambda data: counts_of_bytes(data, 2).tolist()),
     Parser("stream-tails", lambda data: counts_of_bins(data).tolist()),
     Parser("stream-tally", lambda data: [part.tolist() for part in tally_of_bytes(data, _CODED, 3)]),

@@ -28,7 +28,6 @@ from sfumato.parties.plan import JointPlan
 from sfumato.parties.publish import joint_in_one_process
 from sfumato.publish.sanitize import sanitize
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
 
@@ -105,7 +104,7 @@ def _stream(epochs: int) -> Run:
                 with StreamSession.open(state) as session:
                     rows = table.slice(100 * (epoch + 1), 100)
                     session.ingest(cut_batches([rows], session.settings.batch_rows))
-                publish_stream(state, folder, report=report, overwrite=True)
+                sf.stream(state).publish(folder, report=report, overwrite=True)
 
     return run
 

@@ -32,7 +32,6 @@ from sfumato.parties.peers import Address
 from sfumato.publish.evaluate import Evaluation
 from sfumato.publish.sanitize import sanitize
 from sfumato.publish.verify import verify_release
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.settings import StateEntry
 from sfumato.stream.state import State
 from sfumato.survey.client import KeptAnswer, KeptAnswers
@@ -274,14 +273,14 @@ def test_an_epoch_that_could_not_be_written_is_written_by_the_next_run(
     sf.stream(place / "state", people(), identifiers=["sex"], k=5)
     faulty = FaultyFiles(monkeypatch, place / "out")
     with faulty.failing(None):
-        publish_stream(place / "state", place / "out", report=False)
+        sf.stream(place / "state").publish(place / "out", report=False)
     assert faulty.done[-1] == "chmod"  # which opens a folder that stands already, and may fail
     for number in range(0, len(faulty.done) - 1, sized(3, 1)):
         shutil.rmtree(place / "out")
         with faulty.failing(number), pytest.raises(SfumatoError, match="publish again to write it"):
-            publish_stream(place / "state", place / "out", report=False)
+            sf.stream(place / "state").publish(place / "out", report=False)
         assert not (place / "out").exists()
-        publish_stream(place / "state", place / "out", report=False)
+        sf.stream(place / "state").publish(place / "out", report=False)
         assert all(check.holds for check in verify_release(place / "out" / "release"))
 
 

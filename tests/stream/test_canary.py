@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
 from tests.stream.cases import ROWS, begin, people
 
@@ -64,7 +64,7 @@ def test_no_cell_of_a_record_is_found_in_the_state(tmp_path: Path, pending: str)
         assert min(abs(values - coordinates[1])) == 0.0  # it waits, in memory
         open_files = everything(home)
         assert (home / "s.db-wal").stat().st_size > 0
-    publish_stream(home / "s.db", tmp_path / "out")
+    sf.stream(home / "s.db").publish(tmp_path / "out")
     found = [*forms(JOINS), *forms(WAITS), *forms(KEPT_OUT), NAME.encode(), WORD.encode(), NAME.encode("utf-16-le")]
     found += [struct.pack(form, coordinate) for coordinate in coordinates for form in ("<d", ">d")]
     for data in (open_files, everything(home)):

@@ -21,7 +21,6 @@ from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
 from sfumato.stream.epochs import Publication, renew
 from sfumato.stream.facts import EpochPublished, Maintained
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
 from sfumato.tables.files import read_file
 from sfumato.tables.frames import frame_of
@@ -82,18 +81,18 @@ def last(release: Release) -> EpochPublished:
 def test_with_nothing_new_every_row_is_repeated(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE, seed=None)
     take(tmp_path / "s.db", TABLE)
-    publish_stream(tmp_path / "s.db", tmp_path / "one", report=False)
-    again = publish_stream(tmp_path / "s.db", tmp_path / "two", report=False)
+    sf.stream(tmp_path / "s.db").publish(tmp_path / "one", report=False)
+    again = sf.stream(tmp_path / "s.db").publish(tmp_path / "two", report=False)
     assert released(tmp_path / "one") == released(tmp_path / "two")
     assert (last(again).epoch, last(again).renewed, last(again).fresh) == (2, 0, 0)
 
 
 def test_one_arrival_changes_nothing_that_is_published(tmp_path: Path) -> None:
     begin(tmp_path / "s.db", TABLE, seed=None)
-    publish_stream(tmp_path / "s.db", tmp_path / "one", report=False)
+    sf.stream(tmp_path / "s.db").publish(tmp_path / "one", report=False)
     take(tmp_path / "s.db", TABLE.slice(0, 101))
     assert look(tmp_path / "s.db").rows == 101
-    second = publish_stream(tmp_path / "s.db", tmp_path / "two", report=False)
+    second = sf.stream(tmp_path / "s.db").publish(tmp_path / "two", report=False)
     assert released(tmp_path / "one") == released(tmp_path / "two")
     one, two = (json.loads((tmp_path / name / "release" / "certificate.json").read_text()) for name in ("one", "two"))
     assert (one["rows_in"], one["rows_out"]) == (two["rows_in"], two["rows_out"]) == (100, 100)
@@ -126,7 +125,7 @@ def test_a_release_for_release_is_verified_and_states_its_epochs(tmp_path: Path)
     begin(tmp_path / "s.db", TABLE, seed=None)
     for number, end in enumerate((100, 900), 1):
         take(tmp_path / "s.db", TABLE.slice(0, end))
-        publish_stream(tmp_path / "s.db", tmp_path / f"out{number}", report=False)
+        sf.stream(tmp_path / "s.db").publish(tmp_path / f"out{number}", report=False)
     checks = verify_release(tmp_path / "out2" / "release")
     assert all(check.holds for check in checks), checks
     document = json.loads((tmp_path / "out2" / "release" / "certificate.json").read_text())
@@ -147,7 +146,7 @@ def test_a_dry_run_is_repeated_to_the_byte(tmp_path: Path) -> None:
     for name in ("a", "b"):
         begin(tmp_path / f"{name}.db", TABLE)
         take(tmp_path / f"{name}.db", TABLE)
-        publish_stream(tmp_path / f"{name}.db", tmp_path / name, report=False)
+        sf.stream(tmp_path / f"{name}.db").publish(tmp_path / name, report=False)
     one, two = ((tmp_path / name / "release" / "table.csv").read_bytes() for name in ("a", "b"))
     assert one == two
     assert look(tmp_path / "a.db").digest == look(tmp_path / "b.db").digest
@@ -161,7 +160,7 @@ def test_an_epoch_whose_folder_could_not_be_written_is_written_by_the_next_call(
     with StreamSession.open(state) as session:
         kept, _ = session.publish()  # and the process ends here
     assert not look(state).delivered
-    release = publish_stream(state, tmp_path / "out", report=False)
+    release = sf.stream(state).publish(tmp_path / "out", report=False)
     assert last(release).epoch == 1
     assert look(state).delivered
     assert Counter(row[2] for row in released(tmp_path / "out").elements()) == Counter(kept.table["sex"].to_pylist())
@@ -177,11 +176,11 @@ def test_a_full_disk_keeps_the_epoch_and_leaves_no_folder(tmp_path: Path) -> Non
     resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, limits[1]))
     try:
         with pytest.raises(SfumatoError, match="the epoch is kept"):
-            publish_stream(state, tmp_path / "out", report=False)
+            sf.stream(state).publish(tmp_path / "out", report=False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not (tmp_path / "out").exists()
-    assert last(publish_stream(state, tmp_path / "out", report=False)).epoch == 1
+    assert last(sf.stream(state).publish(tmp_path / "out", report=False)).epoch == 1
 
 
 def facts(**changes: Any) -> tuple[Maintained, EpochPublished, Shuffled]:
@@ -223,7 +222,7 @@ def test_published_numbers_have_the_decimals_of_the_first_records(tmp_path: Path
     pay = np.round(rng.lognormal(8.0, 0.5, 200), 2)
     given = pa.table({"pay": [str(each) for each in pay] if as_text else pay, "age": rng.integers(18, 90, 200)})
     sf.stream(tmp_path / "s.db", given, k=5, seed=1)
-    publish_stream(tmp_path / "s.db", tmp_path / "out", report=False)
+    sf.stream(tmp_path / "s.db").publish(tmp_path / "out", report=False)
     lines = (tmp_path / "out" / "release" / "table.csv").read_text().splitlines()[1:]
     cells = [line.split(",")[0] for line in lines]
     assert len(cells) == 200

@@ -16,9 +16,9 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
+import sfumato as sf
 from sfumato.cli import app
 from sfumato.publish.verify import verify_release
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.state import State
 from tests.examples import sized
 from tests.stream.cases import SCHEMA, groups_of, look, people, take
@@ -145,7 +145,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
     take(work / "s.db", table)
     with before_each_change(lambda: shutil.copytree(work, left / f"{len(names(left)):03d}")):
         for _ in range(2):  # the second replaces the first
-            publish_stream(work / "s.db", work / "out", overwrite=True, report=report)
+            sf.stream(work / "s.db").publish(work / "out", overwrite=True, report=report)
     rows = sorted((work / "out" / "release" / "table.csv").read_text().splitlines())
     assert len(names(left)) > 20
     for name in names(left)[:: sized(3, 1)]:
@@ -155,7 +155,7 @@ def test_publishing_killed_before_any_change_leaves_a_whole_folder_or_none(tmp_p
         if out.exists():
             checks = verify_release(out / "release")
             assert [check.name for check in checks if not check.holds] == ["made for release"]
-        publish_stream(state, out, overwrite=True, report=report)
+        sf.stream(state).publish(out, overwrite=True, report=report)
         status = look(state)
         assert status.delivered
         assert all(line.renewed == 0 for line in status.ledger[1:])  # nothing came, so nothing left anew

@@ -22,8 +22,7 @@ from sfumato.stream.entries import UNKNOWN, cut_batches, families_left
 from sfumato.stream.epochs import renew
 from sfumato.stream.facts import RowsKept
 from sfumato.stream.measuring import OUTSIDE, SAMPLE, KeptRow
-from sfumato.stream.publish import attack_epochs, attack_tables, publish_stream
-from sfumato.stream.run import forget_rows
+from sfumato.stream.publish import attack_epochs, attack_tables
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import BatchReceipt, StateError
 from sfumato.stream.state import State, StateStore
@@ -228,7 +227,7 @@ def test_rows_are_kept_with_a_key_or_not_at_all(tmp_path: Path, key: Path) -> No
     with pytest.raises(OptionError, match="keeps no rows for measuring; drop measure_key="):
         take(tmp_path / "none.db", TABLE, measure_key=key)
     with pytest.raises(OptionError, match="nothing to forget"):
-        forget_rows(tmp_path / "none.db")
+        sf.stream(tmp_path / "none.db").forget()
 
 
 def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: Path) -> None:
@@ -241,7 +240,7 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     book.close()
     assert len(closed) == 40
     assert all(body in state.read_bytes() for body in closed)
-    status = forget_rows(state)
+    status = sf.stream(state).forget()
     assert (status.rows_kept, status.outside, status.rows_forgotten) == (0, before.outside, True)
     assert not any(body in state.read_bytes() for body in closed)
     assert not Path(f"{state}-wal").exists()
@@ -251,8 +250,8 @@ def test_what_is_forgotten_is_gone_and_the_stream_goes_on(tmp_path: Path, key: P
     assert (after.rows_kept, after.outside) == (0, before.outside)
     with pytest.raises(OptionError, match="were forgotten in this state; drop measure_key="):
         StreamSession.open(state, measure_key=key)
-    assert forget_rows(state) == after
-    certificate = publish_stream(state, tmp_path / "out", report=False).certificate
+    assert sf.stream(state).forget() == after
+    certificate = sf.stream(state).publish(tmp_path / "out", report=False).certificate
     assert RowsKept(0, before.outside, True) in certificate.facts
     assert any("have been deleted from the data owner's state" in claim.claim for claim in certificate.claims)
     assert any(f"{before.outside} records were held out of the stream" in claim.claim for claim in certificate.claims)
@@ -280,7 +279,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, undrawn: None) -> Path:
     for epoch in (1, 2):
         with StreamSession.open(place / "s.db", measure_key=key) as session:
             session.ingest(cut_batches([table.slice(250 * epoch - 50, 250)], session.settings.batch_rows))
-        publish_stream(place / "s.db", place / f"epoch-{epoch}", measure_key=key, report=epoch == 2)
+        sf.stream(place / "s.db").publish(place / f"epoch-{epoch}", measure_key=key, report=epoch == 2)
     return place
 
 
@@ -331,7 +330,7 @@ def test_only_epochs_of_this_stream_in_their_order_are_attacked(published: Path,
     with pytest.raises(OptionError, match="epoch 1 comes after epoch 2"):
         attack_epochs(published / "s.db", [second, first])
     begin(tmp_path / "s.db", TABLE, seed=None)
-    publish_stream(tmp_path / "s.db", tmp_path / "other", report=False)
+    sf.stream(tmp_path / "s.db").publish(tmp_path / "other", report=False)
     with pytest.raises(OptionError, match="is not an epoch of this stream"):
         attack_epochs(published / "s.db", [tmp_path / "other" / "release", second])
     shutil.copytree(second, tmp_path / "altered")

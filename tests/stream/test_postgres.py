@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import OptionError
 from sfumato.publish.verify import verify_release
 from sfumato.stream.entries import cut_batches
-from sfumato.stream.publish import publish_stream
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import StateEntry, StateError
 from tests.stream.cases import ROWS, begin, groups_of, look, people, take
@@ -85,7 +85,7 @@ def test_a_stream_in_postgresql_is_the_one_in_a_file_bit_for_bit(url: str, tmp_p
     take(tmp_path / "s.db", TABLE)
     assert groups_of(url) == groups_of(tmp_path / "s.db")
     assert look(url) == look(tmp_path / "s.db")
-    publish_stream(url, tmp_path / "out", report=False)
+    sf.stream(url).publish(tmp_path / "out", report=False)
     wrong = [check.name for check in verify_release(tmp_path / "out" / "release") if not check.holds]
     assert wrong == ["made for release"]
 

@@ -15,7 +15,6 @@ from sfumato.core.errors import BadInput, OptionError
 from sfumato.core.facts import Stratified
 from sfumato.engines.outcome import Recipe
 from sfumato.publish.verify import verify_release
-from sfumato.stream.publish import publish_stream, stream_on_spark
 from sfumato.stream.session import StreamSession
 from sfumato.tables.field import Domain, Kind, Role
 from sfumato.tables.schema import Schema
@@ -68,7 +67,7 @@ def test_no_group_mixes_classes_and_every_class_keeps_its_number_of_records(
     if kind is Kind.NOMINAL:
         assert classes_of_groups(state) == counts
     assert look(state).pending == 0
-    publish_stream(state, tmp_path / "out", report=False, sign=False)
+    sf.stream(state).publish(tmp_path / "out", report=False, sign=False)
     with StreamSession.open(state) as session:
         made = session.left()
     assert made is not None
@@ -118,7 +117,7 @@ def test_the_certificate_says_that_the_class_is_certain_and_the_recipe_begins_su
     table, state = people_of_classes(), tmp_path / "s.db"
     begin(state, table, schema=labelled(), strata="note", seed=None)
     take(state, table)
-    release = publish_stream(state, tmp_path / "out", report=False, sign=False)
+    release = sf.stream(state).publish(tmp_path / "out", report=False, sign=False)
     fact = next(each for each in release.certificate.facts if isinstance(each, Stratified))
     assert fact == Stratified("note", 3, is_target=True)
     assert any("l = 1" in each.reason for each in release.certificate.refused)
@@ -163,4 +162,4 @@ def test_strata_that_a_stream_cannot_keep_apart_are_refused_with_a_sentence(tmp_
         begin(tmp_path / "s.db", people_of_classes().slice(299, 12), 12, schema=labelled(), strata="note", level=5)
     begin(tmp_path / "s.db", table, schema=labelled(), strata="note", level=5)
     with pytest.raises(OptionError, match="does not keep strata apart"):
-        stream_on_spark(tmp_path / "s.db", None, tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+        sf.stream(tmp_path / "s.db").on_spark(None, tmp_path / "out", checkpoint=tmp_path / "checkpoint")

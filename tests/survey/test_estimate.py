@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_the_dashboard_shows_nothing_below_its_least_count_and_moves_by_steps(tm
     rng = np.random.default_rng(1)
     store = filled(tmp_path / "survey.db", 999, rng)
 
-    async def watch() -> list[dict[str, object]]:
+    async def watch() -> list[Mapping[str, object]]:
         live = LiveEstimate(store, SURVEY, at_least=1000, step=100)
         seen = [await look(live)]
         for more in (1, 99, 1):
@@ -70,7 +71,7 @@ def test_the_dashboard_shows_nothing_below_its_least_count_and_moves_by_steps(tm
         await live.stop()
         return seen
 
-    async def look(live: LiveEstimate) -> dict[str, object]:
+    async def look(live: LiveEstimate) -> Mapping[str, object]:
         live._next = 0.0
         await live.current()
         if live._making is not None:
@@ -114,7 +115,7 @@ def test_a_law_that_cannot_be_taken_back_is_said_on_the_dashboard(tmp_path: Path
     store = AnswerStore.open(str(tmp_path / "survey.db"))
     store.add([Submission(secrets.token_bytes(32), secrets.token_bytes(16), (code,)) for code in range(60)])
 
-    async def watch() -> dict[str, object]:
+    async def watch() -> Mapping[str, object]:
         live = LiveEstimate(store, survey)
         seen = await live.current()
         await live.stop()

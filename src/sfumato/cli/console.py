@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from time import monotonic
@@ -69,7 +69,7 @@ class Console:
         if not self.quiet:
             tell_error(text)
 
-    def result(self, document: dict[str, object]) -> None:
+    def result(self, document: Mapping[str, object]) -> None:
         """Print the one JSON document."""
         if self.as_json:
             from sfumato.core.documents import write_json

@@ -11,10 +11,11 @@ import dataclasses
 import hashlib
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +26,9 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
 from sfumato.core.replacing import reason
 from sfumato.engines.partitions import PartitionTree, Tree, grow_tree, leaf_in, merge_leaves
-from sfumato.methods.condense.maintainer import GroupRows, Maintainer, MaintainerState
+from sfumato.methods.condense.maintainer import GroupRows, Maintainer
 from sfumato.methods.condense.slots import CategoryTally
-from sfumato.stream.entries import entries_of_rows, entries_of_tally, rows_of_entries, tally_of_bytes
+from sfumato.stream.entries import bytes_of_rows, entries_of_tally, rows_of_bytes, tally_of_bytes, with_pending
 from sfumato.stream.epochs import DueGroups, Publication, leaving, published
 from sfumato.stream.measuring import KeptSample
 from sfumato.stream.pending import Vault
@@ -51,8 +52,6 @@ __all__ = [
     "read_change",
     "take_in",
 ]
-
-_FIELDS = tuple(field.name for field in fields(GroupRows))
 
 CENSUS = ("records", "pending", "groups", "pseudo", "splits")
 """What is counted of a cell: records in groups, pending records, groups, those from splits, and splits."""
@@ -103,8 +102,8 @@ def cells_of_groups(session: StreamSession, most: int) -> StreamCells:
     for number in range(len(cells)):
         ids = rows.ids[cell_of[leaf] == number]
         tallies = [entry.body for entry in entries_of_tally(maintainer.tally, ids)]
-        head = _Head(maintainer.state().next_id, 0, len(ids), waiting=False)
-        first.append(_packed(_json(head), _bodies(maintainer.rows(ids)), *tallies))
+        head = _Head(maintainer.state().next_id, 0, waiting=False)
+        first.append(_packed(_json(head), bytes_of_rows(maintainer.rows(ids)), *tallies))
     return StreamCells(settings, codec, tree, tuple(cell_of.tolist()), tuple(first), session.tails)
 
 
@@ -112,7 +111,6 @@ def cells_of_groups(session: StreamSession, most: int) -> StreamCells:
 class _Head:
     next_id: int
     splits: int
-    groups: int
     waiting: bool
 
 
@@ -120,15 +118,10 @@ class _Head:
 class _Counts:
     """What changed in a cell, but for groups, which stand beside it."""
 
-    records: int
-    pending: int
-    groups: int
-    pseudo: int
-    splits: int
+    gained: tuple[int, ...]
     families: tuple[int, ...]
     staying: tuple[int, ...]
     fresh: int
-    leaving: int
     held: dict[str, list[int]]
 
 
@@ -136,14 +129,11 @@ class _Counts:
 class CellChange:
     """What some records did to a cell: counts, the groups that leave now, and families whose earlier rows stay.
 
-    ``held`` are the records among them that lack a cell of a column and that hold each of its categories.
+    ``gained`` is what each number of `CENSUS` grew by. ``held`` are the records among them that lack a cell of a column
+    and that hold each of its categories.
     """
 
-    records: int
-    pending: int
-    groups: int
-    pseudo: int
-    splits: int
+    gained: NDArray[np.int64]
     left: DueGroups
     staying: NDArray[np.int64]
     held: dict[str, NDArray[np.int64]]
@@ -169,26 +159,24 @@ def take_in(
     marks = maintainer.publish_marks()
     left, staying = leaving(maintainer, marks.due, marks), marks.family[~marks.due]
     maintainer.mark_published(left.families)
-    after, held = _census(maintainer), HeldValues(cells.codec)
+    held = HeldValues(cells.codec)
     held.add(values)
-    gained: dict[str, int] = dict(zip(CENSUS, (after - before).tolist(), strict=True))
     counts = _Counts(
-        **gained,
+        gained=tuple((_census(maintainer) - before).tolist()),
         families=tuple(left.families.tolist()),
         staying=tuple(staying.tolist()),
         fresh=left.fresh,
-        leaving=len(left.rows.ids),
         held={name: each.tolist() for name, each in held.counts.items()},
     )
     tallies = [entry.body for entry in entries_of_tally(maintainer.tally, left.rows.ids)]
-    return _to_bytes(maintainer, cell, vault), _packed(_json(counts), _bodies(left.rows), *tallies)
+    return _to_bytes(maintainer, cell, vault), _packed(_json(counts), bytes_of_rows(left.rows), *tallies)
 
 
 def read_change(body: bytes, codec: Codec) -> CellChange:
-    """What `take_in` told of a cell."""
+    """What `take_in` says of a cell."""
     head, groups, *tallies = _unpacked(body)
     counts, d = _read(_Counts, head), codec.layout[-1].stop
-    rows = rows_of_entries(_cut(groups, counts.leaving), d)
+    rows = rows_of_bytes(groups, d)
     blocks = [block for block in codec.layout if block.kind is BlockKind.CODE]
     sizes = rows.count.tolist()
     held = (
@@ -196,7 +184,7 @@ def read_change(body: bytes, codec: Codec) -> CellChange:
     )
     families = np.array(counts.families, dtype=np.int64)
     return CellChange(
-        **{name: getattr(counts, name) for name in CENSUS},
+        gained=np.array(counts.gained, dtype=np.int64),
         left=DueGroups(rows, held, families, counts.fresh),
         staying=np.array(counts.staying, dtype=np.int64),
         held={name: np.array(each, dtype=np.int64) for name, each in counts.held.items()},
@@ -226,8 +214,8 @@ def _to_bytes(maintainer: Maintainer, cell: int, vault: Vault | None) -> bytes:
         assert vault is not None  # else the pool has no room
         pool = np.column_stack([state.pending_levels, state.pending_values]).astype("<f8")
         parts.append(vault.lock(f"cell {cell}", pool.tobytes()))
-    head = _Head(state.next_id, state.splits, len(state.ids), waiting)
-    return _packed(_json(head), _bodies(maintainer.rows()), *parts)
+    head = _Head(state.next_id, state.splits, waiting)
+    return _packed(_json(head), bytes_of_rows(maintainer.rows()), *parts)
 
 
 def _from_bytes(body: bytes, cells: StreamCells, cell: int, vault: Vault | None) -> Maintainer:
@@ -238,35 +226,14 @@ def _from_bytes(body: bytes, cells: StreamCells, cell: int, vault: Vault | None)
         if vault is None:
             raise StateError("records that wait are encrypted in this stream; give the key with pending_key")
         pool = np.frombuffer(vault.unlock(f"cell {cell}", parts.pop()), dtype="<f8").reshape(-1, 1 + settings.d)
-    rows = rows_of_entries(_cut(groups, head.groups), settings.d)
-    state = MaintainerState(
-        **{name: getattr(rows, name) for name in _FIELDS},
-        d=settings.d,
-        k=settings.k,
-        split=settings.split,
-        pending_limit=0 if vault is None else settings.pending_limit,
-        track=False,
-        next_id=head.next_id,
-        splits=head.splits,
-        stratified=False,
-        pending_values=pool[:, 1:].astype(np.float64),
-        pending_levels=pool[:, 0].astype(np.int64),
-        pending_strata=np.zeros(len(pool), dtype=np.int64),
-    )
+    rows, levels = rows_of_bytes(groups, settings.d), pool[:, 0].astype(np.int64)
+    state = with_pending(rows, settings, head.next_id, head.splits, pool[:, 1:].astype(np.float64), levels)
+    state = dataclasses.replace(state, track=False, pending_limit=0 if vault is None else settings.pending_limit)
     blocks, tally = [block for block in layout if block.kind is BlockKind.CODE], None
     if blocks:
         sizes = zip(rows.ids.tolist(), rows.count.tolist(), parts, strict=True)
         tally = CategoryTally.of_groups(layout, ((group, tally_of_bytes(each, blocks, n)) for group, n, each in sizes))
     return Maintainer.from_state(state, tally)
-
-
-def _bodies(rows: GroupRows) -> bytes:
-    return b"".join(entry.body for entry in entries_of_rows(rows))
-
-
-def _cut(body: bytes, parts: int) -> list[bytes]:
-    size = len(body) // parts if parts else 0
-    return [body[place * size : (place + 1) * size] for place in range(parts)]
 
 
 def _json(thing: _Head | _Counts) -> bytes:
@@ -444,22 +411,27 @@ def following(
 
 
 def _added(totals: StreamTotals, changes: Iterable[CellChange], out: Iterable[KeptOut]) -> StreamTotals:
-    entries: dict[str, Any] = {name: getattr(totals, name) for name in CENSUS}
+    census = np.array([getattr(totals, name) for name in CENSUS], dtype=np.int64)
     held = {name: np.array(counts, dtype=np.int64) for name, counts in totals.held.items()}
     for change in changes:
-        for name in entries:
-            entries[name] += getattr(change, name)
+        census += change.gained
         for name, counts in change.held.items():
             held[name] = held[name] + counts
-    rows, quarantined, quarantine, empty = totals.rows, totals.quarantined, dict(totals.quarantine), totals.empty
+    rows, quarantined, quarantine, empty = totals.rows, totals.quarantined, Counter(totals.quarantine), totals.empty
     for each in out:
         rows, quarantined = rows + each.rows, quarantined + each.out
-        for name, count in each.columns.items():
-            quarantine[name] = quarantine.get(name, 0) + count
+        quarantine.update(each.columns)
         if each.empty is not None:
             empty = tuple(name for name in empty if name in each.empty)
-    entries |= {"rows": rows, "quarantined": quarantined, "quarantine": quarantine, "empty": empty}
-    return dataclasses.replace(totals, **entries, held={name: each.tolist() for name, each in held.items()})
+    return dataclasses.replace(
+        totals,
+        **dict(zip(CENSUS, census.tolist(), strict=True)),
+        rows=rows,
+        quarantined=quarantined,
+        quarantine=dict(quarantine),
+        empty=empty,
+        held={name: each.tolist() for name, each in held.items()},
+    )
 
 
 def _staying(earlier: Publication, changes: Mapping[int, CellChange]) -> NDArray[np.int64]:

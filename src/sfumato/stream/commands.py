@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,8 +28,6 @@ from sfumato.core.errors import OptionError
 from sfumato.tables.reading import FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
-    from sfumato.stream.entries import Batch
-    from sfumato.stream.session import StreamSession
     from sfumato.stream.settings import BatchReceipt, Status
 
 __all__ = ["stream"]
@@ -233,6 +231,7 @@ def ingest(
     on standard input. If interrupted, run it again on the same input: no row is counted twice. Rows with a value
     outside the declared domain are excluded and counted.
     """
+    from sfumato.stream.connectors import ReadOptions, read_batches
     from sfumato.stream.session import StreamSession
 
     with StreamSession.open(state, pending_key=pending_key, measure_key=measure_key, person_key=person_key) as session:
@@ -243,8 +242,15 @@ def ingest(
                 "new, so drop --batch-rows"
             )
         words = _Words(console, acknowledge=acknowledge)
+        reading = ReadOptions(
+            rows=rows,
+            columns=session.codec.schema.names,
+            known=session.known,
+            marks=session.settings.marks,
+            **arguments,
+        )
         try:
-            done = session.ingest(_batches(session, inputs, arguments), tell=words)
+            done = session.ingest((batch for place in inputs for batch in read_batches(place, reading)), tell=words)
         except KeyboardInterrupt:
             click.echo(
                 f"sfumato: interrupted; {words.batches} batches are on disk, run it again to continue",
@@ -259,21 +265,6 @@ def ingest(
     )
     _say_status(console, status)
     console.result({"ingested": done, **vars(status)})
-
-
-def _batches(session: StreamSession, inputs: tuple[str, ...], entries: dict[str, Any]) -> Iterator[Batch]:
-    """Batches of the inputs one after the other."""
-    from sfumato.stream.connectors import ReadOptions, read_batches
-
-    for place in inputs:
-        reading = ReadOptions(
-            rows=session.settings.batch_rows,
-            columns=session.codec.schema.names,
-            known=session.known,
-            marks=session.settings.marks,
-            **entries,
-        )
-        yield from read_batches(place, reading)
 
 
 class _Words:

@@ -5,6 +5,7 @@ Batches have ids: the same rows at the same place of a source have the same id, 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ __all__ = [
     "KnownBatches",
     "absorb_traced",
     "batch_id",
+    "bytes_of_rows",
     "create_state",
     "cut_batches",
     "empty_tally",
@@ -47,10 +49,11 @@ __all__ = [
     "entry_of_left",
     "families_left",
     "place_of",
-    "rows_of_entries",
+    "rows_of_bytes",
     "state_on_disk",
     "tally_of_bytes",
     "tally_on_disk",
+    "with_pending",
 ]
 
 Batch = tuple[str, pa.Table]
@@ -194,7 +197,7 @@ class KnownBatches:
 GROUP = "group"
 
 _FIELDS = tuple(field.name for field in fields(GroupRows) if field.name != "stratum")  # which its mean tells
-_WHOLE = ("ids", "count", "level_max", "family", "fresh", "fresh_level_max")
+_WHOLE = ("ids", "count", "level_max", "family", "fresh", "fresh_level_max", "pseudo")
 
 LEFT = "kept-left"
 """Kind of the entry that tells when families left last; written where rows are kept for measuring."""
@@ -205,47 +208,48 @@ UNKNOWN = -1
 _FEWEST = 16  # records that are absorbed at once while it is noted which family each joins
 
 
+def _group_form(d: int) -> np.dtype[np.void]:
+    """Form of a group on disk: 8 bytes a number, little end first, in the order of the fields."""
+    shapes = {"mean": (d,), "triangle": (d * (d + 1) // 2,)}
+    return np.dtype([(name, "<i8" if name in _WHOLE else "<f8", shapes.get(name, ())) for name in _FIELDS])
+
+
+def bytes_of_rows(rows: GroupRows) -> bytes:
+    """Write groups one behind the other."""
+    records = np.empty(len(rows.ids), dtype=_group_form(rows.mean.shape[1]))
+    for name in _FIELDS:
+        records[name] = getattr(rows, name)
+    return records.tobytes()
+
+
 def entries_of_rows(rows: GroupRows) -> list[StateEntry]:
-    """Write each group as one entry under its id: 8 bytes a number, little end first, in the order of the fields."""
-    if not len(rows.ids):
-        return []
-    bodies = np.concatenate([_bytes_of(getattr(rows, name), name) for name in _FIELDS], axis=1)
+    """Write each group as one entry under its id."""
+    body, size = bytes_of_rows(rows), _group_form(rows.mean.shape[1]).itemsize
     return [
-        StateEntry(GROUP, str(identity), body.tobytes())
-        for identity, body in zip(rows.ids.tolist(), bodies, strict=True)
+        StateEntry(GROUP, str(identity), body[place * size : (place + 1) * size])
+        for place, identity in enumerate(rows.ids.tolist())
     ]
 
 
-def rows_of_entries(
-    held: Sequence[bytes], d: int, stratum_of: Callable[[NDArray[np.float64]], NDArray[np.int64] | None] | None = None
+def rows_of_bytes(
+    body: bytes, d: int, stratum_of: Callable[[NDArray[np.float64]], NDArray[np.int64] | None] = lambda _: None
 ) -> GroupRows:
     """Read groups back in order of id; ``stratum_of`` gives their strata from their means.
 
     Raises
     ------
     StateError
-        If an entry is not as long as a group of d coordinates.
+        If the bytes are not those of groups of d coordinates.
     """
-    lengths = [{"mean": d, "triangle": d * (d + 1) // 2}.get(name, 1) for name in _FIELDS]
-    if any(len(body) != 8 * sum(lengths) for body in held):
+    form = _group_form(d)
+    if len(body) % form.itemsize:
         raise StateError(f"the groups of the state are not of {d} coordinates; restore a complete copy of it")
-    raw = np.frombuffer(b"".join(held), dtype=np.uint8).reshape(len(held), 8 * sum(lengths))
-    found: dict[str, NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]] = {}
-    start = 0
-    for name, length in zip(_FIELDS, lengths, strict=True):
-        part = np.ascontiguousarray(raw[:, start : start + 8 * length])
-        start += 8 * length
-        if name == "pseudo":
-            found[name] = part.view("<i8")[:, 0].astype(np.bool_)
-        elif name in _WHOLE:
-            found[name] = part.view("<i8")[:, 0].astype(np.int64)
-        else:
-            numbers = part.view("<f8").astype(np.float64)
-            found[name] = numbers[:, 0] if name == "level_sum" else numbers
-    stratum = None if stratum_of is None else stratum_of(found["mean"])  # type: ignore[arg-type]
-    found["stratum"] = np.zeros(len(held), dtype=np.int64) if stratum is None else stratum
-    order = np.argsort(found["ids"], kind="stable")
-    return GroupRows(**{name: array[order] for name, array in found.items()})  # type: ignore[arg-type]
+    records = np.frombuffer(body, dtype=form)
+    records = records[np.argsort(records["ids"], kind="stable")]
+    found: dict[str, NDArray[Any]] = {name: np.ascontiguousarray(records[name]) for name in _FIELDS}
+    found["pseudo"] = found["pseudo"].astype(np.bool_)
+    stratum = stratum_of(found["mean"])
+    return GroupRows(**found, stratum=np.zeros(len(records), dtype=np.int64) if stratum is None else stratum)
 
 
 def state_on_disk(
@@ -258,28 +262,35 @@ def state_on_disk(
 ) -> MaintainerState:
     """State of the groups on disk, with these records waiting."""
     stratum_of = partial(strata_of, codec=codec, strata=settings.strata)
-    rows = rows_of_entries(list(state.read_large(GROUP).values()), settings.d, stratum_of)
-    arrays: dict[str, Any] = {name: getattr(rows, name) for name in (*_FIELDS, "stratum")}
+    rows = rows_of_bytes(b"".join(state.read_large(GROUP).values()), settings.d, stratum_of)
+    whole = with_pending(rows, settings, progress.next_id, progress.splits, values, levels)
     waiting = stratum_of(values)
+    return whole if waiting is None else dataclasses.replace(whole, stratified=True, pending_strata=waiting)
+
+
+def with_pending(
+    rows: GroupRows,
+    settings: StreamSettings,
+    next_id: int,
+    splits: int,
+    values: NDArray[np.float64],
+    levels: NDArray[np.int64],
+) -> MaintainerState:
+    """State of these groups, not stratified, with these records waiting."""
     return MaintainerState(
-        **arrays,
+        **vars(rows),
         d=settings.d,
         k=settings.k,
         split=settings.split,
         pending_limit=settings.pending_limit,
         track=True,
-        next_id=progress.next_id,
-        splits=progress.splits,
-        stratified=settings.strata is not None,
+        next_id=next_id,
+        splits=splits,
+        stratified=False,
         pending_values=values,
         pending_levels=levels,
-        pending_strata=np.zeros(len(levels), dtype=np.int64) if waiting is None else waiting,
+        pending_strata=np.zeros(len(levels), dtype=np.int64),
     )
-
-
-def _bytes_of(array: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_], name: str) -> NDArray[np.uint8]:
-    kind = "<i8" if name in _WHOLE or name == "pseudo" else "<f8"
-    return np.ascontiguousarray(array.astype(kind).reshape(len(array), -1)).view(np.uint8)
 
 
 def absorb_traced(

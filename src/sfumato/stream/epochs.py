@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -294,12 +294,7 @@ def run_epoch(session: StreamSession | StreamUpdate) -> Outcome:
         facts=_facts(session, publication, drawn, ledger, randomness, dropped),
         comparison=_like_published(_comparison(session, sampled, drawn, earlier), schema, published),
         seconds=seconds,
-        workings=EpochWorkings(
-            sizes=publication.count,
-            highest=publication.level_max,
-            ledger=ledger,
-            **_watched(session, sampled, drawn, earlier, ledger[-1].epoch),
-        ),
+        workings=_workings(session, publication, ledger, sampled, None if earlier is None else (earlier, drawn)),
         texts={"epochs.json": write_json(ledger, "pretty")},
     )
 
@@ -361,23 +356,20 @@ def _why_apart(session: StreamSession | StreamUpdate, behind: int) -> str:
     return f"published rows rest on {behind} rows of the sample, and it takes {_FEWEST}"
 
 
-def _watched(
+def _workings(
     session: StreamSession | StreamUpdate,
+    publication: Publication,
+    ledger: tuple[EpochLine, ...],
     sampled: KeptSample | None,
-    drawn: pa.Table,
-    earlier: pa.Table | None,
-    epoch: int,
-) -> dict[str, Any]:
-    """What the difference of the last two epochs is tried on, if there are two and rows are kept."""
-    if sampled is None or earlier is None:
-        return {}
-    return {
-        "layout": session.codec.layout,
-        "rows": tuple(
-            PublicationSummary.of_rows(session.codec.encode(table, unseen="mean").values) for table in (earlier, drawn)
-        ),
-        "arrived": (sampled.between(epoch - 1, epoch),),
-    }
+    tables: tuple[pa.Table, pa.Table] | None,
+) -> EpochWorkings:
+    """The ledger, and what the difference of two ``tables`` is tried on, if there are two and rows are kept."""
+    workings = EpochWorkings(sizes=publication.count, highest=publication.level_max, ledger=ledger)
+    codec, epoch = session.codec, ledger[-1].epoch
+    if sampled is None or tables is None:
+        return workings
+    rows = tuple(PublicationSummary.of_rows(codec.encode(table, unseen="mean").values) for table in tables)
+    return dataclasses.replace(workings, layout=codec.layout, rows=rows, arrived=(sampled.between(epoch - 1, epoch),))
 
 
 def _rounded(table: pa.Table, decimals: dict[str, int]) -> pa.Table:

@@ -10,18 +10,16 @@ import heapq
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import OptionError
 from sfumato.stream.entries import LEFT, UNKNOWN, Batch, entry_of_left, families_left
-from sfumato.stream.pending import PendingRecord, Purpose, Vault, from_hex
+from sfumato.stream.pending import PendingRecord, Vault
 from sfumato.stream.settings import StateEntry, StateError, StreamSettings
 from sfumato.stream.state import State
 
-__all__ = ["KeptRow", "KeptRows", "KeptSample", "entries_of_first", "first_outside", "open_kept_rows"]
+__all__ = ["KeptRow", "KeptRows", "KeptSample", "entries_of_first", "first_outside"]
 
 SAMPLE, OUTSIDE, FORGOTTEN = "kept-sample", "kept-outside", "kept-forgotten"
 """Kinds of entries: rows taken in, rows not taken in, and how many of these were forgotten."""
@@ -234,19 +232,6 @@ class KeptRows:
     def _read(self, kind: str, rank: str) -> KeptRow:
         assert self.vault is not None  # asked before
         return KeptRow.from_bytes(self.vault.unlock(f"{kind} {rank}", self._state.body(kind, rank)), self._d)
-
-
-def open_kept_rows(settings: StreamSettings, measure_key: str | Path | None, *, forgotten: bool) -> Vault | None:
-    """Read the key of rows kept for measuring, if one is given; refuse one that is of no use or not the one."""
-    if measure_key is None:
-        return None
-    if settings.measure_key is None:
-        raise OptionError("this state keeps no rows for measuring; drop --measure-key")
-    if forgotten:
-        raise OptionError("the rows kept for measuring were forgotten in this state; drop --measure-key")
-    vault = Vault.from_file(measure_key, settings.state_id, Purpose.MEASURING)
-    vault.unlock("", from_hex(settings.measure_key))
-    return vault
 
 
 def first_outside(vault: Vault, first: Sequence[Batch], most: int, share: float) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ from sfumato.stream.rare import StreamTails
 from sfumato.stream.settings import Progress, StateEntry, StateError, StreamSettings, document_of, whole_number
 from sfumato.stream.state import State
 
-__all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "from_hex", "open_vault"]
+__all__ = ["PendingRecord", "PendingRecords", "Purpose", "Vault", "open_vault"]
 
 _KEY_BYTES = 32
 _NONCE = 12
@@ -62,6 +62,11 @@ _CLOSED = {
     Purpose.POOL: "the waiting records were",
     Purpose.MEASURING: "the rows kept for measuring were",
     Purpose.PERSONS: "the persons of this state were",
+}
+_USELESS = {
+    Purpose.POOL: "waiting records of this state are kept in memory only; drop --pending-key",
+    Purpose.MEASURING: "this state keeps no rows for measuring; drop --measure-key",
+    Purpose.PERSONS: "this state takes each row for a person; drop --person-key",
 }
 
 
@@ -153,14 +158,6 @@ class Vault:
 
     def _bound(self, name: str) -> bytes:
         return f"{self._state_id} {name}".encode()
-
-
-def from_hex(text: str) -> bytes:
-    """Bytes that settings hold in hexadecimal: something encrypted, by which a key is known."""
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise StateError("the settings of the state lack its key; restore a complete copy of it") from None
 
 
 def _who_is_left(
@@ -310,12 +307,20 @@ def _in_memory(place: int, body: bytes) -> PendingRecord:
     raise StateError("a waiting record in the state lacks its batch or row; restore a complete copy of it")
 
 
-def open_vault(settings: StreamSettings, pending_key: str | Path | None) -> Vault | None:
-    """Read the key of waiting records, if one is given; refuse one that is of no use or not the one."""
-    if pending_key is None:
+def open_vault(settings: StreamSettings, key: str | Path | None, purpose: Purpose = Purpose.POOL) -> Vault | None:
+    """Read the key of a purpose, if one is given; refuse one that is of no use or not the one."""
+    if key is None:
         return None
-    if settings.pending != "encrypted" or settings.pending_key is None:
-        raise OptionError("waiting records of this state are kept in memory only; drop --pending-key")
-    vault = Vault.from_file(pending_key, settings.state_id)
-    vault.unlock("-1", from_hex(settings.pending_key))
+    locks = {
+        Purpose.POOL: settings.pending_key if settings.pending == "encrypted" else None,
+        Purpose.MEASURING: settings.measure_key,
+        Purpose.PERSONS: settings.person_key,
+    }
+    if (lock := locks[purpose]) is None:
+        raise OptionError(_USELESS[purpose])
+    vault = Vault.from_file(key, settings.state_id, purpose)
+    try:
+        vault.unlock("-1" if purpose is Purpose.POOL else "", bytes.fromhex(lock))
+    except ValueError:
+        raise StateError("the settings of the state lack its key; restore a complete copy of it") from None
     return vault

@@ -38,7 +38,6 @@ from sfumato.publish.verify import certificate_beside, verify_release
 from sfumato.stream.cellwise import (
     CellChange,
     KeptOut,
-    StreamTotals,
     StreamUpdate,
     carried_in,
     cells_of_groups,
@@ -51,52 +50,75 @@ from sfumato.stream.pending import open_vault
 from sfumato.stream.rare import USUAL
 from sfumato.stream.screen import source_of_levels
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import EpochLine, HandedOver
+from sfumato.stream.settings import EpochLine, HandedOver, StreamSettings
 from sfumato.stream.spark import PersonsSoFar, changes_of, start_stream
 from sfumato.tables.facts import is_quoted
 from sfumato.tables.files import FileForm, FileFormat, read_file
 from sfumato.tables.frames import frame_of
 from sfumato.tables.spreadsheet import unquote_formulas
 
-__all__ = ["EpochAttack", "attack_epochs", "attack_tables", "publish_stream", "stream_on_spark", "totals_on_spark"]
+__all__ = [
+    "ClusterOptions",
+    "EpochAttack",
+    "EpochOptions",
+    "attack_epochs",
+    "attack_tables",
+    "publish_stream",
+    "stream_on_spark",
+]
 
 
-def publish_stream(
-    state: str | Path,
-    folder: str | Path,
-    *,
-    form: FileForm | str | None = None,
-    report: bool = True,
-    overwrite: bool = False,
-    sign: Signing = None,
-    measure_key: str | Path | None = None,
-    policy: Policy | str | Path | None = None,
-    despite_policy: bool = False,
-) -> Release:
-    """Begin an epoch and write its release folder; runs at the owner's.
+USUAL_CELLS = 16
+"""Partitions of a cluster that groups never cross, by default."""
 
-    The epoch is on disk before the folder appears: if writing it fails, the next call writes the same epoch.
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _EpochRelease:
+    """How the release of an epoch is measured, judged, written and signed."""
+
+    form: FileForm | str | None = None
+    report: bool = True
+    sign: Signing = None
+    policy: Policy | str | Path | None = None
+    despite_policy: bool = False
+
+    def judged(self) -> PublishOptions:
+        """The options of publication, with the policy read."""
+        policy = asked_policy(self.policy, report=self.report, despite=self.despite_policy)
+        return PublishOptions(report=self.report, policy=policy, despite_policy=self.despite_policy)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EpochOptions(_EpochRelease):
+    """How an epoch is published.
 
     Parameters
     ----------
-    state : path or URL
-    folder : path
-        For ``release/`` and ``owner/``.
     form : FileForm or {"csv", "parquet", "arrow", "xlsx", "ods", "sqlite"}, optional
         By default that of the first records.
     report : bool
         Whether to measure; without the key of rows kept for it, what can be measured without raw rows.
-    overwrite : bool
-        Replace an earlier release of that name.
     sign : path, Signer, Ed25519PrivateKey or bool, optional
         The private key to sign the certificate with, as in `sfumato.Release.save`.
-    measure_key : path, optional
-        The key file of rows kept for measuring (`measure_rows` of `streams.run.init_stream`): with it every
-        measure and attack is run on them.
     policy : Policy, str or path, optional
         What the release must meet: one that is built in, by its name, or a file.
     despite_policy : bool
         Release it all the same where it does not; the certificate says so.
+    overwrite : bool
+        Replace an earlier release of that name.
+    measure_key : path, optional
+        The key file of rows kept for measuring (``measure_rows`` of `sfumato.stream.run.StreamOptions`): with it every
+        measure and attack is run on them.
+    """
+
+    overwrite: bool = False
+    measure_key: str | Path | None = None
+
+
+def publish_stream(state: str | Path, folder: str | Path, options: EpochOptions) -> Release:
+    """Begin an epoch and write its release folder, for ``release/`` and ``owner/``; runs at the owner's.
+
+    The epoch is on disk before the folder appears: if writing it fails, the next call writes the same epoch.
 
     Returns
     -------
@@ -110,27 +132,29 @@ def publish_stream(
     PrivacyRefusal
         If nothing has left before and no family has enough fresh records.
     """
-    check_folder(folder, overwrite=overwrite, inputs=(state, sign, measure_key, policy))
-    chosen_policy = asked_policy(policy, report=report, despite=despite_policy)
+    overwrite, measure_key = options.overwrite, options.measure_key
+    check_folder(folder, overwrite=overwrite, inputs=(state, options.sign, measure_key, options.policy))
+    publishing = options.judged()
     with StreamSession.open(state, measure_key=measure_key) as session:
         settings = session.settings
         measured = session.kept.active and measure_key is not None
         planned = PlannedRun(control=measured, how_to_control=_how_to_control(session))
-        refuse_unattainable(chosen_policy, planned, despite=despite_policy)
-        signer = signer_of(sign, dry_run=settings.seed is not None, folder=folder)
-        usual = FileForm(FileFormat(settings.format), settings.delimiter)
-        made = publish(
-            run_epoch(session), PublishOptions(report=report, policy=chosen_policy, despite_policy=despite_policy)
-        )
-        release = made.written(
+        refuse_unattainable(publishing.policy, planned, despite=options.despite_policy)
+        signer = signer_of(options.sign, dry_run=settings.seed is not None, folder=folder)
+        release = publish(run_epoch(session), publishing).written(
             folder,
-            form=usual if form is None else form,
+            form=_form_of(settings) if options.form is None else options.form,
             overwrite=overwrite,
             sign=signer or False,
             lost="the epoch is kept, publish again to write it",
         )
         session.delivered(release.certificate.table_sha256)
     return _as_frame(release, settings.frame)
+
+
+def _form_of(settings: StreamSettings) -> FileForm:
+    """How the first records were written."""
+    return FileForm(FileFormat(settings.format), settings.delimiter)
 
 
 def _as_frame(release: Release, kind: str) -> Release:
@@ -177,7 +201,7 @@ class EpochAttack:
             False: "The attack does not succeed significantly more often than its baseline.",
         }[self.succeeds]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """All of it as a JSON object."""
         return {
             "epochs": plain(self.pairs),
@@ -272,29 +296,38 @@ def _read(release: Path, ledger: Sequence[EpochLine], delivered: Mapping[int, st
     return len(lines), unquote_formulas(table) if is_quoted(certificate.facts) else table
 
 
-USUAL_CELLS = 16
-"""Partitions of a cluster that groups never cross, by default."""
-
 _BATCH, _CARRIED, _MARK = "batch-", "carried", "stream.mark"
 
 
-def stream_on_spark(
-    state: str | Path,
-    frame: Any,
-    folder: str | Path,
-    *,
-    checkpoint: str | Path,
-    cells: int = USUAL_CELLS,
-    pending_key: str | Path | None = None,
-    person_key: str | Path | None = None,
-    every: str | None = None,
-    once: bool = False,
-    form: FileForm | str | None = None,
-    report: bool = True,
-    sign: Signing = None,
-    policy: Policy | str | Path | None = None,
-    despite_policy: bool = False,
-) -> Any:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ClusterOptions(_EpochRelease):
+    """How a cluster goes on with a stream.
+
+    Parameters
+    ----------
+    form, report, sign, policy, despite_policy
+        As in `EpochOptions`. Where a policy is not met the query ends, and the batch is tried again at the next call.
+    checkpoint : path or URL
+        Of Spark, on storage that all workers reach; it holds statistics of groups and is the owner's.
+    cells : int
+        Cells at most that groups are kept apart in; each is the work of one task. Settled at the first call.
+    pending_key, person_key : path, optional
+        Key files that the state was begun with; they go to the workers.
+    every : str, optional
+        Time between two batches, such as ``"1 minute"``; by default the next begins when one has ended.
+    once : bool
+        Take in what is there, and end.
+    """
+
+    checkpoint: str | Path
+    cells: int = USUAL_CELLS
+    pending_key: str | Path | None = None
+    person_key: str | Path | None = None
+    every: str | None = None
+    once: bool = False
+
+
+def stream_on_spark(state: str | Path, frame: Any, folder: str | Path, options: ClusterOptions) -> Any:
     """Let a cluster go on with a stream that was begun here: each batch is taken in and published once.
 
     Groups lie in Spark's state store, and what a batch publishes in a folder of its own, ``batch-00000000`` and so on,
@@ -308,33 +341,22 @@ def stream_on_spark(
         Without the records that the stream was begun with.
     folder : path
         For the folders of batches, at the driver.
-    checkpoint : path or URL
-        Of Spark, on storage that all workers reach; it holds statistics of groups and is the owner's.
-    cells : int
-        Cells at most that groups are kept apart in; each is the work of one task. Settled at the first call.
-    pending_key, person_key : path, optional
-        Key files that the state was begun with; they go to the workers.
-    every : str, optional
-        Time between two batches, such as ``"1 minute"``; by default the next begins when one has ended.
-    once : bool
-        Take in what is there, and end.
-    form, report, sign, policy, despite_policy
-        As in `publish_stream`. Where a policy is not met the query ends, and the batch is tried again at the next call.
+    options : ClusterOptions
 
     Returns
     -------
     pyspark.sql.streaming.StreamingQuery
     """
-    chosen_policy = asked_policy(policy, report=report, despite=despite_policy)
-    refuse_unattainable(chosen_policy, without_control(), despite=despite_policy)
-    place = Path(folder).absolute()
+    publishing, place = options.judged(), Path(folder).absolute()
+    refuse_unattainable(publishing.policy, without_control(), despite=options.despite_policy)
+    pending_key, person_key = options.pending_key, options.person_key
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
         _check_for_cluster(session, pending_key, person_key)
-        signer = signer_of(sign, dry_run=session.settings.seed is not None, folder=folder)
+        signer = signer_of(options.sign, dry_run=session.settings.seed is not None, folder=folder)
         over = session.over
     if over is None:
         with StreamSession.open(state) as session:
-            over = _hand_over(session, place, cells)
+            over = _hand_over(session, place, options.cells)
     _check_same(place, over)
     with StreamSession.open(state, write=False, pending_key=pending_key, person_key=person_key) as session:
         settings = session.settings
@@ -345,12 +367,8 @@ def stream_on_spark(
             known = {bytes.fromhex(name): rows for name, rows in session.persons.rows.items()}
             persons = PersonsSoFar(settings.person, settings.person_rows, session.persons.vault, known)
         vault = open_vault(settings, pending_key)
-    usual = FileForm(FileFormat(settings.format), settings.delimiter)
-    written = usual if form is None else form_named(form)
-
-    publishing = PublishOptions(
-        report=report, policy=chosen_policy, despite_policy=despite_policy, form=written, sign=signer
-    )
+    form = _form_of(settings) if options.form is None else form_named(options.form)
+    publishing = dataclasses.replace(publishing, form=form, sign=signer)
 
     def each(report_rows: pa.Table, batch: int, query: str) -> None:
         changes, out = changes_of(report_rows, made)
@@ -358,7 +376,14 @@ def stream_on_spark(
             write_batch(place, first, changes, out, batch=batch, query=query, publishing=publishing)
 
     return start_stream(
-        frame, made, each, checkpoint=str(checkpoint), vault=vault, persons=persons, every=every, once=once
+        frame,
+        made,
+        each,
+        checkpoint=str(options.checkpoint),
+        vault=vault,
+        persons=persons,
+        every=options.every,
+        once=options.once,
     )
 
 
@@ -461,10 +486,3 @@ def last_batch(folder: Path, first: StreamUpdate, *, before: int | None = None) 
 def carried(place: Path, first: StreamUpdate) -> StreamUpdate:
     """How the stream stood after the batch of a folder."""
     return carried_in(place / "owner" / _CARRIED, first)
-
-
-def totals_on_spark(state: str | Path, folder: str | Path) -> StreamTotals:
-    """How a stream that a cluster goes on with stands after the last batch that is there."""
-    with StreamSession.open(state, write=False) as session:
-        first = StreamUpdate(session.settings, session.codec, session.tails, first_totals(session))
-    return last_batch(Path(folder), first).totals

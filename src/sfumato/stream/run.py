@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,16 @@ from sfumato.publish.release import Release
 from sfumato.stream.entries import Batch, create_state, cut_batches, empty_tally
 from sfumato.stream.measuring import entries_of_first, first_outside
 from sfumato.stream.pending import Purpose, Vault
-from sfumato.stream.publish import EpochAttack, attack_epochs, publish_stream, stream_on_spark
+from sfumato.stream.publish import (
+    ClusterOptions,
+    EpochAttack,
+    EpochOptions,
+    attack_epochs,
+    publish_stream,
+    stream_on_spark,
+)
 from sfumato.stream.rare import USUAL, HeldValues, StreamTails, check_strata, strata_of
-from sfumato.stream.screen import first_of_each, screen
+from sfumato.stream.screen import entries_of_persons, first_of_each, screen
 from sfumato.stream.session import StreamSession
 from sfumato.stream.settings import IngestSummary, StateEntry, Status, StreamSettings
 from sfumato.tables.cells import decimals_of_step
@@ -47,7 +54,7 @@ from sfumato.tables.schema import Role, Schema, missing_marks
 from sfumato.tables.tails import check_rare_treatment, check_tails
 from sfumato.version import __version__
 
-__all__ = ["Stream", "StreamOptions", "forget_rows", "init_stream", "status_page", "stream"]
+__all__ = ["Stream", "StreamOptions", "init_stream", "status_page", "stream"]
 
 BATCH_ROWS = 5_000
 """Rows of a batch, unless told otherwise: a group that several of them join is written once."""
@@ -360,8 +367,9 @@ def _count_persons(arrow: pa.Table, schema: Schema, options: StreamOptions, stat
             "--identifier where each row is a person"
         )
     vault = Vault.from_file(options.person_key, state_id, Purpose.PERSONS)
-    taken, entries = first_of_each(arrow.column(field.name), field.missing, options.person_rows, vault)
-    return _FirstPersons(arrow.filter(pa.array(taken)), field.name, vault.lock("", b"").hex(), entries)
+    taken, rows = first_of_each(arrow.column(field.name), field.missing, options.person_rows, vault, {})
+    locked, entries = vault.lock("", b"").hex(), entries_of_persons(rows)
+    return _FirstPersons(arrow.filter(pa.array(taken)), field.name, locked, entries)
 
 
 def _first_records(
@@ -377,17 +385,6 @@ def _first_records(
     codec = with_indicators(Codec.fit(coded, job.codec.schema, codes=True))
     levels = effective_levels(job.records.levels * times, k, allow_level_1=False)
     return codec, codec.encode(job.original, levels=levels).values, levels
-
-
-def forget_rows(state: str | Path) -> Status:
-    """Delete the rows that a stream keeps to be measured by, and tell how it stands then; needs no key.
-
-    Those who were never taken in stay out, and are counted. What an earlier copy, a backup, a snapshot of the disk or
-    the log of a database server holds is not reached.
-    """
-    with StreamSession.open(state) as session:
-        session.forget()
-        return session.status()
 
 
 def _replayed(recipe: Recipe) -> tuple[int, str, str, int]:
@@ -482,10 +479,10 @@ class Stream:
             return session.ingest(cut_batches([to_arrow(table, reading=reading)[0]], rows, source=source))
 
     def publish(self, folder: str | Path, **options: Any) -> Release:
-        """Release of a new epoch, written into a folder; options are those of `publish_stream`."""
-        return publish_stream(self.state, folder, **options)
+        """Release of a new epoch, written into a folder; options are those of `sfumato.stream.publish.EpochOptions`."""
+        return publish_stream(self.state, folder, checked(EpochOptions)(**options))
 
-    def on_spark(self, frame: Any, folder: str | Path, *, checkpoint: str | Path, **options: Any) -> Any:
+    def on_spark(self, frame: Any, folder: str | Path, **options: Any) -> Any:
         """Query of Spark that goes on with the stream on a cluster, and publishes each batch in a folder of its own.
 
         Parameters
@@ -493,12 +490,11 @@ class Stream:
         frame : streaming data frame of Spark
         folder : path
             For the folders of batches.
-        checkpoint : path or URL
-            Of Spark; on storage that all workers reach.
         **options
-            Those of `sfumato.stream.publish.stream_on_spark`, such as ``once``, ``every`` and ``cells``.
+            Those of `sfumato.stream.publish.ClusterOptions`: ``checkpoint``, and such as ``once``, ``every`` and
+            ``cells``.
         """
-        return stream_on_spark(self.state, frame, folder, checkpoint=checkpoint, **options)
+        return stream_on_spark(self.state, frame, folder, checked(ClusterOptions)(**options))
 
     def status(self) -> Status:
         """How the stream stands; the whole state is checked."""
@@ -510,8 +506,14 @@ class Stream:
         return attack_epochs(self.state, releases, measure_key=measure_key)
 
     def forget(self) -> Status:
-        """How the stream stands once the rows kept for measuring are deleted, for good."""
-        return forget_rows(self.state)
+        """How the stream stands once the rows kept for measuring are deleted, for good; needs no key.
+
+        Those who were never taken in stay out, and are counted. What an earlier copy, a backup, a snapshot of the disk
+        or the log of a database server holds is not reached.
+        """
+        with StreamSession.open(self.state) as session:
+            session.forget()
+            return session.status()
 
 
 def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
@@ -533,7 +535,7 @@ def stream(state: str | Path, first: Any = None, **options: Any) -> Stream:
     return Stream(state)
 
 
-def status_page(state: str) -> dict[str, Any]:
+def status_page(state: str) -> Mapping[str, object]:
     """How a stream stands, in sentences and by epoch."""
     status = Stream(state).status()
     return {"lines": status.lines(), "epoch": status.epoch, "k": status.k, "families_due": status.families_due}

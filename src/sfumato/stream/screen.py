@@ -6,15 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.errors import LevelError, OptionError
-from sfumato.stream.pending import Purpose, Vault, from_hex
+from sfumato.core.errors import LevelError
+from sfumato.stream.pending import Vault
 from sfumato.stream.settings import StateEntry, StreamSettings, whole_number
 from sfumato.stream.state import State
 from sfumato.tables.cells import EXACT, absent_cells, is_number, is_text, plain, read_codes, read_numbers
@@ -27,8 +26,8 @@ __all__ = [
     "CountedPersons",
     "ScreenedRows",
     "digests_of",
+    "entries_of_persons",
     "first_of_each",
-    "open_persons",
     "screen",
     "source_of_levels",
 ]
@@ -217,17 +216,12 @@ class CountedPersons:
         self._new = Counter()
         if self.column is None or self.vault is None:
             return np.ones(table.num_rows, dtype=np.bool_)
-        names = digests_of(table.column(self.column), missing, self.vault)
-        taken = np.zeros(table.num_rows, dtype=np.bool_)
-        for place, name in enumerate(names):
-            if name is not None and self._rows[name] + self._new[name] < self.most:
-                self._new[name] += 1
-                taken[place] = True
+        taken, self._new = first_of_each(table.column(self.column), missing, self.most, self.vault, self._rows)
         return taken
 
     def entries(self) -> list[StateEntry]:
         """What is to be written of the rows that were admitted last."""
-        return [StateEntry(_PERSON, name, str(self._rows[name] + count).encode()) for name, count in self._new.items()]
+        return entries_of_persons({name: self._rows[name] + count for name, count in self._new.items()})
 
     def committed(self) -> None:
         """Count the rows that were admitted last."""
@@ -245,24 +239,18 @@ def digests_of(column: pa.ChunkedArray, missing: tuple[str, ...], vault: Vault) 
 
 
 def first_of_each(
-    column: pa.ChunkedArray, missing: tuple[str, ...], most: int, vault: Vault
-) -> tuple[NDArray[np.bool_], list[StateEntry]]:
-    """Which of the first rows are ingested, up to the limit for each person, and what is to be written of them."""
+    column: pa.ChunkedArray, missing: tuple[str, ...], most: int, vault: Vault, before: Mapping[str, int]
+) -> tuple[NDArray[np.bool_], Counter[str]]:
+    """Which rows are ingested, up to the limit for each person, and how many of each; ``before`` are those so far."""
     rows: Counter[str] = Counter()
     taken = np.zeros(len(column), dtype=np.bool_)
     for place, name in enumerate(digests_of(column, missing, vault)):
-        if name is not None and rows[name] < most:
+        if name is not None and before.get(name, 0) + rows[name] < most:
             rows[name] += 1
             taken[place] = True
-    return taken, [StateEntry(_PERSON, name, str(count).encode()) for name, count in rows.items()]
+    return taken, rows
 
 
-def open_persons(settings: StreamSettings, person_key: str | Path | None) -> Vault | None:
-    """Read the key of persons, if one is given; refuse one that is of no use or not the one."""
-    if person_key is None:
-        return None
-    if settings.person_key is None:
-        raise OptionError("this state takes each row for a person; drop --person-key")
-    vault = Vault.from_file(person_key, settings.state_id, Purpose.PERSONS)
-    vault.unlock("", from_hex(settings.person_key))
-    return vault
+def entries_of_persons(rows: Mapping[str, int]) -> list[StateEntry]:
+    """Write how many rows of each person were taken in."""
+    return [StateEntry(_PERSON, name, str(count).encode()) for name, count in rows.items()]

@@ -31,10 +31,10 @@ from sfumato.stream.entries import (
     tally_on_disk,
 )
 from sfumato.stream.epochs import Publication, renew
-from sfumato.stream.measuring import FORGOTTEN, KeptRows, KeptSample, open_kept_rows
-from sfumato.stream.pending import PendingRecord, PendingRecords, Vault, open_vault
+from sfumato.stream.measuring import FORGOTTEN, KeptRows, KeptSample
+from sfumato.stream.pending import PendingRecord, PendingRecords, Purpose, Vault, open_vault
 from sfumato.stream.rare import HeldValues, StreamTails, entry_of_rare, rare_on_disk, strata_of
-from sfumato.stream.screen import CountedPersons, ScreenedRows, open_persons, screen
+from sfumato.stream.screen import CountedPersons, ScreenedRows, screen
 from sfumato.stream.settings import (
     BatchReceipt,
     EpochLine,
@@ -136,8 +136,14 @@ class StreamSession:
         state = State.open(place, write=write)
         try:
             settings = document_of(StreamSettings, state.body("settings"))
-            measuring = open_kept_rows(settings, measure_key, forgotten=bool(state.keys(FORGOTTEN)))
-            return cls(state, open_vault(settings, pending_key), measuring, open_persons(settings, person_key))
+            if measure_key is not None and state.keys(FORGOTTEN):
+                raise OptionError("the rows kept for measuring were forgotten in this state; drop --measure-key")
+            return cls(
+                state,
+                open_vault(settings, pending_key),
+                open_vault(settings, measure_key, Purpose.MEASURING),
+                open_vault(settings, person_key, Purpose.PERSONS),
+            )
         except BaseException:
             state.close()
             raise

@@ -32,7 +32,7 @@ __all__ = ["PersonsSoFar", "changes_of", "start_stream"]
 _NOWHERE = -1  # partition of the report on quarantined rows
 _ROWS = pa.schema([("bucket", pa.int64()), ("person", pa.binary()), ("cell", pa.int64()), ("body", pa.binary())])
 _TYPES = "bucket long, person binary, cell long, body binary"
-_TOLD = "cell long, body binary"
+_REPORTED = "cell long, body binary"
 _STORE = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -83,13 +83,13 @@ class _Encode:
                 pa.array([*(each[0] if each else _NOWHERE for each in people), _NOWHERE], pa.int64()),
                 pa.array([*people, b""], pa.binary()),
                 pa.array([*self.cells.cell(values).tolist(), _NOWHERE], pa.int64()),
-                pa.array([*(row.tobytes() for row in bodies), _told(excluded)], pa.binary()),
+                pa.array([*(row.tobytes() for row in bodies), _report_of(excluded)], pa.binary()),
             ],
             schema=_ROWS,
         )
 
 
-def _told(out: KeptOut) -> bytes:
+def _report_of(out: KeptOut) -> bytes:
     return write_json(out, "canonical").encode()
 
 
@@ -128,7 +128,7 @@ def _persons_processor(persons: PersonsSoFar, cells: StreamCells) -> Any:
                     out += 1
             for person, count in taken.items():
                 self.rows.updateValue((person,), (count,))
-            more = [_told(KeptOut(0, out, {persons.column: out}))] if out else []
+            more = [_report_of(KeptOut(0, out, {persons.column: out}))] if out else []
             numbers = [placed[each] for each in admitted] + [_NOWHERE] * len(more)
             yield _frame(numbers, [*(each[size:] for each in admitted), *more])
 
@@ -203,9 +203,9 @@ def start_stream(
     rows = frame.mapInArrow(_Encode(cells, persons), _TYPES)
     if persons is not None:
         counted = rows.groupBy("bucket")
-        rows = counted.transformWithStateInPandas(_persons_processor(persons, cells), _TOLD, "Append", "None")
+        rows = counted.transformWithStateInPandas(_persons_processor(persons, cells), _REPORTED, "Append", "None")
     by_cell = rows.select("cell", "body").groupBy("cell")
-    changes = by_cell.transformWithStateInPandas(_cells_processor(cells, vault), _TOLD, "Append", "None")
+    changes = by_cell.transformWithStateInPandas(_cells_processor(cells, vault), _REPORTED, "Append", "None")
 
     def call(batch: DataFrame, number: int) -> None:
         query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or ""

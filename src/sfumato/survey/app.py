@@ -15,7 +15,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -81,12 +81,6 @@ class Pages:
 
     def __init__(self, survey: Survey) -> None:
         plan = plan_of(survey)
-        for question, each in zip(survey.questions, plan["questions"], strict=True):
-            domain = question.spec.domain
-            each["range"] = domain.describe()
-            why = each["words"][1].removeprefix("There is no guarantee: ")
-            each["why"] = why[:1].upper() + why[1:]
-            each["hint"] = "" if isinstance(domain, Labels) else domain.describe().removeprefix("a ").capitalize()
         self.open = {
             "/": _page("survey.html", survey.title, plan),
             "/api/plan": Page(write_json(plan), "application/json"),
@@ -96,7 +90,7 @@ class Pages:
         self.login = _page("login.html", "Dashboard", plan)
 
 
-def _page(template: str, title: str, plan: dict[str, Any]) -> Page:
+def _page(template: str, title: str, plan: Mapping[str, object]) -> Page:
     page = page_template(template, "sfumato.survey", filters=(("percent", percent),))
     return Page(page.render(title=title, plan=plan), "text/html")
 
@@ -121,7 +115,7 @@ def _static(name: str) -> Page:
     return Page(text, _TYPES[name.rpartition(".")[2]])
 
 
-def plan_of(survey: Survey) -> dict[str, Any]:
+def plan_of(survey: Survey) -> Mapping[str, Any]:
     """Plan of a whole survey, with what it promises."""
     return {
         "digest": survey.digest,
@@ -132,7 +126,7 @@ def plan_of(survey: Survey) -> dict[str, Any]:
     }
 
 
-def question_plan(question: Question) -> dict[str, Any]:
+def question_plan(question: Question) -> Mapping[str, Any]:
     """Plan of one question: domain, law, released values, and what it promises in words.
 
     Examples
@@ -142,20 +136,24 @@ def question_plan(question: Question) -> dict[str, Any]:
     >>> question_plan(question)["law"]
     {'kind': 'laplace', 'numerator': '5', 'denominator': '2', 'size': 101}
     """
-    spec = question.spec
+    spec, words, domain = question.spec, question.spec.describe().split("\n"), question.spec.domain.describe()
+    why = words[1].removeprefix("There is no guarantee: ")
     return {
         "name": question.name,
         "text": question.text or f"Your answer ({question.name})",
         "domain": _domain(spec.domain),
         "law": law_plan(spec.operator),
         "released": {**_domain(spec.released), "whole": isinstance(spec.domain, Integers)},
-        "words": spec.describe().split("\n"),
+        "words": words,
         "proof": _proof(spec),
         "bounds": _bounds(spec),
+        "range": domain,
+        "why": why[:1].upper() + why[1:],
+        "hint": "" if isinstance(spec.domain, Labels) else domain.removeprefix("a ").capitalize(),
     }
 
 
-def law_plan(operator: Operator | FiniteOperator) -> dict[str, Any]:
+def law_plan(operator: Operator | FiniteOperator) -> Mapping[str, Any]:
     """A law as whole numbers."""
     size = operator.size
     if isinstance(operator, KeepOrReplace):
@@ -174,7 +172,7 @@ def law_plan(operator: Operator | FiniteOperator) -> dict[str, Any]:
     return {**_noise(operator), "size": size}
 
 
-def _noise(operator: Additive) -> dict[str, Any]:
+def _noise(operator: Additive) -> Mapping[str, Any]:
     law = operator.law
     if isinstance(law, DiscreteLaplace):
         return {"kind": "laplace", **_fraction(rational(law.scale))}
@@ -183,7 +181,7 @@ def _noise(operator: Additive) -> dict[str, Any]:
     return {"kind": "uniform", "reach": law.steps}
 
 
-def _response(operator: RandomizedResponse) -> dict[str, Any]:
+def _response(operator: RandomizedResponse) -> Mapping[str, Any]:
     weights = operator.weights
     others = {int(chance) for row, chances in enumerate(weights) for x, chance in enumerate(chances) if x != row}
     truths = {int(weights[row, row]) for row in range(min(weights.shape))}
@@ -195,7 +193,7 @@ def _response(operator: RandomizedResponse) -> dict[str, Any]:
     return {"kind": "response", "size": operator.size, "total": str(FINEST), "rows": rows}
 
 
-def _membership(operator: Membership) -> dict[str, Any]:
+def _membership(operator: Membership) -> Mapping[str, Any]:
     cells = operator.cells
     if any(a > b for a, b in pairwise(cells)):
         return {"kind": "classes", "size": operator.size, "cells": list(cells)}
@@ -203,7 +201,7 @@ def _membership(operator: Membership) -> dict[str, Any]:
     return {"kind": "intervals", "size": operator.size, "starts": starts}
 
 
-def _domain(domain: Universe) -> dict[str, Any]:
+def _domain(domain: Universe) -> Mapping[str, Any]:
     document = domain_to_document(domain)
     if isinstance(domain, Labels):
         return document
@@ -330,7 +328,7 @@ class Collector:
             )
         return _ACCEPTED[result]
 
-    def _submission(self, document: dict[str, Any]) -> Submission:
+    def _submission(self, document: Mapping[str, object]) -> Submission:
         token, digest, answers = (document.get(key) for key in ("token", "digest", "answers"))
         if set(document) != _KEYS or not (
             isinstance(token, str) and isinstance(digest, str) and isinstance(answers, dict)
@@ -348,7 +346,7 @@ class Collector:
             raise _refusal(422, str(error)) from None
         return Submission(mark(data), seal(data, codes), codes)
 
-    async def _document(self, request: Request) -> dict[str, Any]:
+    async def _document(self, request: Request) -> Mapping[str, object]:
         """Read a JSON object of bounded length that must come in time."""
         most = self._settings.most_bytes
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -456,7 +454,7 @@ def host_of(request: Request) -> str:
     return found.group() if found else ""
 
 
-def parse_body(body: bytes) -> dict[str, Any]:
+def parse_body(body: bytes) -> Mapping[str, object]:
     """Read a JSON object strictly: UTF-8, finite numbers, every key once."""
     try:
         document = documents.parse_json(body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
@@ -54,31 +54,31 @@ class Calculation:
         """What is guaranteed, in a sentence."""
         return verdict(self.spec, _USUAL_RHO1 if self.rho1 is None else self.rho1)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """All of it as a JSON document; what is infinite is null."""
-        spec, found, rho1 = self.spec, self.found, self.rho1
-        document: dict[str, Any] = {
+        spec, found, rho1, solution = self.spec, self.found, self.rho1, self.solution
+        worst = (
+            None
+            if found is None
+            else {
+                "raising": {"output": found.raising, "posterior": found.worst.highest},
+                "lowering": {"output": found.lowering, "posterior": found.worst.lowest},
+            }
+        )
+        return {
             "spec": spec.digest,
             "property": None if found is None else found.about,
             **{name: None if found is None else getattr(found, name) for name in ("prior", "posterior", "output")},
-            "worst": None,
+            "worst": worst,
             "gamma": _finite(spec.gamma),
             "epsilon": _finite(spec.epsilon),
             "rho1": rho1,
             "rho2_bound": None if rho1 is None else upward_bound(spec.gamma, rho1),
             "rho2_bound_down": None if rho1 is None else downward_bound(spec.gamma, rho1),
             "verdict": self.verdict,
-            "solution": None,
+            "solution": solution and {key: getattr(solution, key) for key in ("gamma", "parameter", "value", "words")},
+            "entropy": self.entropy,
         }
-        if found is not None:
-            document["worst"] = {
-                "raising": {"output": found.raising, "posterior": found.worst.highest},
-                "lowering": {"output": found.lowering, "posterior": found.worst.lowest},
-            }
-        if self.solution is not None:
-            fields = ("gamma", "parameter", "value", "words")
-            document["solution"] = {key: getattr(self.solution, key) for key in fields}
-        return {**document, "entropy": self.entropy}
 
     def describe(self) -> str:
         """All of it in sentences, one a line."""
@@ -319,7 +319,7 @@ _KEYS = {"uniform": "reach", "gaussian": "sd", "laplace": "scale"}
 
 def noise_for_privacy(
     law: str, privacy: float, low: float, high: float, confidence: float = 0.95, *, step: float | None = None
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """Law under which a value is known, at a confidence, to no narrower interval than a share of its range.
 
     With uniform noise of reach a that interval is confidence * 2a wide, with Gaussian noise of deviation s at 95 % it

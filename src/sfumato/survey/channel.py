@@ -205,7 +205,7 @@ class Uncertainty:
     after: float
 
     @property
-    def told(self) -> float:
+    def information(self) -> float:
         """I(X;Y), the average information of an answer in bits."""
         return max(0.0, self.before - self.after)
 
@@ -217,7 +217,7 @@ class Uncertainty:
     @property
     def loss(self) -> float:
         """P(X|Y) = 1 - 2^-I, the share of the uncertainty that an answer removes."""
-        return -math.expm1(-self.told * math.log(2.0))
+        return -math.expm1(-self.information * math.log(2.0))
 
 
 def uncertainty(operator: Operator, prior: Floats) -> Uncertainty:

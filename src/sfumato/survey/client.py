@@ -69,7 +69,7 @@ class NoToken(NotSent):
 class SubmissionResult:
     """What was sent, and whether the server had it before."""
 
-    answers: dict[str, Any]
+    answers: dict[str, str | int | float]
     digest: str
     again: bool
 
@@ -89,7 +89,7 @@ class KeptAnswer:
 
     url: str
     digest: str
-    answers: dict[str, Any]
+    answers: dict[str, str | int | float]
     accepted: bool = False
     mistyped: bool = False
     """The server said that the token is none; it has seen the answer all the same."""
@@ -216,7 +216,7 @@ class Connection:
         kind = NoToken if status == HTTPStatus.UNAUTHORIZED else NotSent
         raise kind(f"the server did not take the answer ({status}): {words}")
 
-    def _call(self, path: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+    def _call(self, path: str, body: Mapping[str, object] | None) -> tuple[int, Any]:
         data = None if body is None else write_json(body).encode()
         request = Request(self.url + path, data=data, headers={"Content-Type": "application/json"})  # noqa: S310
         try:

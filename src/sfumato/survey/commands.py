@@ -6,7 +6,7 @@ import os
 import secrets
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -73,8 +73,10 @@ def survey() -> None:
     panel=Panel.SERVER,
     words="Port to listen on; 0 takes a free one.",
 )
-@click.option("--tls-cert", type=FILE, panel=Panel.SERVER, help="Certificate for TLS (PEM, with its chain).")
-@click.option("--tls-key", type=FILE, panel=Panel.SERVER, help="Key of the certificate (PEM, no passphrase).")
+@click.option(
+    "--tls-cert", "certificate", type=FILE, panel=Panel.SERVER, help="Certificate for TLS (PEM, with its chain)."
+)
+@click.option("--tls-key", "key", type=FILE, panel=Panel.SERVER, help="Key of the certificate (PEM, no passphrase).")
 @click.option(
     "--proxy",
     metavar="ADDRESS",
@@ -90,6 +92,7 @@ def survey() -> None:
 )
 @usual(
     "--max-body",
+    "most_bytes",
     default=16_384,
     type=click.IntRange(256, 1 << 20),
     panel=Panel.SERVER,
@@ -116,15 +119,8 @@ def serve(
     texts: tuple[str, ...],
     *,
     title: str,
-    host: str,
-    port: int,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    proxy: str | None,
-    rate: float,
-    max_body: int,
-    at_least: int,
     password_file: Path | None,
+    **limits: Any,
 ) -> None:
     """Serve a survey: page, answers and dashboard. Ctrl-C ends it; acknowledged answers are stored.
 
@@ -135,9 +131,9 @@ def serve(
     from sfumato.survey.store import AnswerStore, Log
 
     survey = read_survey(specs, texts, title)
-    place = ListenAddress(host, port, tls_cert, tls_key, proxy)
+    place = ListenAddress(**{name: limits.pop(name) for name in ("host", "port", "certificate", "key", "proxy")})
     password, made = _password(password_file)
-    settings = CollectorSettings(password, rate, max_body, at_least, place.names)
+    settings = CollectorSettings(password, names=place.names, **limits)
 
     def ready(url: str) -> None:
         for question in survey.questions:
@@ -190,7 +186,7 @@ def tokens(console: Console, db: str, number: int, output: Path, url: str | None
     metavar="[NAME=]V",
     help="Your true answer.  [default: entered at a prompt, without echo]",
 )
-@click.option("--expect-digest", metavar="SHA256", help="Refuse a specification with another digest.")
+@click.option("--expect-digest", "digest", metavar="SHA256", help="Refuse a specification with another digest.")
 @usual("--rho1", default=0.1, type=click.FloatRange(0, 1), words="Prior probability, for --max-rho2.")
 @click.option("--max-rho2", type=click.FloatRange(0, 1), help="Refuse if the posterior probability could exceed this.")
 @click.option("--keep", "folder", type=FILE, help="Folder for randomized answers, for retries.")
@@ -204,13 +200,11 @@ def answer(
     token: str | None,
     values: tuple[str, ...],
     *,
-    expect_digest: str | None,
-    rho1: float,
-    max_rho2: float | None,
     folder: Path | None,
     ca: Path | None,
     allow_http: bool,
     other_person: bool,
+    **expected: Any,
 ) -> None:
     """Answer a survey: the true value is randomized on this machine and never sent.
 
@@ -226,7 +220,7 @@ def answer(
         raise OptionError("a token is needed; give --token, or the link that holds it")
     connection = Connection(base, ca=ca, allow_http=allow_http)
     survey = connection.survey()
-    check_survey(survey, digest=expect_digest, rho1=rho1, max_rho2=max_rho2)
+    check_survey(survey, **expected)
     for question in survey.questions:
         console.say(f"{question.text or question.name}\n{question.spec.describe()}")
     kept = KeptAnswers(folder or default_folder())

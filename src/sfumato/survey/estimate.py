@@ -58,14 +58,14 @@ def estimate(survey: Survey, tallies: Mapping[int, Mapping[int, int]]) -> dict[s
     return found
 
 
-def figures(found: Mapping[str, Reconstruction | TooFew]) -> dict[str, dict[str, Any]]:
+def figures(found: Mapping[str, Reconstruction | TooFew]) -> Mapping[str, Mapping[str, Any]]:
     """Reconstructions in plain JSON types; a refused one is its sentence."""
     return {
         name: {"refused": f"{one}."} if isinstance(one, TooFew) else one.to_document() for name, one in found.items()
     }
 
 
-def status_page(db: str) -> dict[str, Any]:
+def status_page(db: str) -> Mapping[str, object]:
     """How a survey stands: answers that are stored, and their estimate where there are enough of them."""
     survey, count, tallies = stored_survey(db)
     questions = []
@@ -95,12 +95,13 @@ class LiveEstimate:
         self._at_least = at_least
         self._step = step
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="estimate")
-        self._shown: dict[str, Any] = {}
-        self._figures: dict[str, Any] | None = None
+        self._shown: Mapping[str, object] = {}
+        self._figures: Mapping[str, object] | None = None
+        self._counted = 0  # answers behind the figures
         self._next = 0.0
         self._making: asyncio.Task[None] | None = None
 
-    async def current(self) -> dict[str, Any]:
+    async def current(self) -> Mapping[str, object]:
         """What the dashboard shows: at once where something is there, though it may be seconds old."""
         if self._making is None and time.monotonic() >= self._next:
             self._making = asyncio.get_running_loop().create_task(self._make())
@@ -125,12 +126,13 @@ class LiveEstimate:
             self._next = now + max(_PAUSE, _SHARE * (now - began))
             self._making = None
 
-    def _nothing(self, words: str) -> dict[str, Any]:
+    def _nothing(self, words: str) -> Mapping[str, object]:
         return {"count": None, "at_least": self._at_least, "figures": None, "words": words}
 
-    def _look(self) -> dict[str, Any]:
+    def _look(self) -> Mapping[str, object]:
         count, tallies = self._store.counts()
-        if count >= self._at_least and (self._figures is None or count >= self._figures["count"] + self._step):
+        if count >= self._at_least and (self._figures is None or count >= self._counted + self._step):
+            self._counted = count
             self._figures = {"count": count, "questions": figures(estimate(self._survey, tallies))}
         words = "" if self._figures else f"Figures are shown from {self._at_least} answers on."
         return {"count": count, "at_least": self._at_least, "figures": self._figures, "words": words}

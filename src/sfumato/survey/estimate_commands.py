@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,18 +14,36 @@ import rich_click as click
 
 import sfumato as sf
 from sfumato.cli.console import Console, Verb, tell_error, verb
-from sfumato.cli.options import COUNT, FILE, INPUT, check_new, check_plot, options
+from sfumato.cli.options import COUNT, FILE, INPUT, check_new, check_plot, options, usual
 from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import check_target, replacing_target
 from sfumato.tables.reading import FileReading, read_input
 
 if TYPE_CHECKING:
-    from sfumato.survey.reconstruct import Reconstruction
+    import pyarrow as pa
+
+    from sfumato.survey.reconstruct import CrossTable, Reconstruction
 
 __all__ = ["breach", "reconstruct", "relate"]
 
 _CHANCE = click.FloatRange(min=0, max=1)
+_source = click.argument("source", metavar="INPUT", type=INPUT)
+_spec = click.option(
+    "--spec",
+    required=True,
+    type=FILE,
+    panel=Panel.FIRST,
+    help="Noise specification (TOML), or a release's certificate.json.",
+)
+_bands = usual("--bands", type=float, default=0.95, panel=Panel.METHOD, words="Confidence level of the bands.")
+_least = usual(
+    "--least",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    panel=Panel.PRIVACY,
+    words="Refuse below this effective number of records.",
+)
 
 
 @click.command(cls=Verb)
@@ -65,15 +84,9 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **a
 
 
 @click.command(cls=Verb)
-@click.argument("source", metavar="INPUT", type=INPUT)
+@_source
 @click.option("--column", required=True, metavar="COL", panel=Panel.FIRST, help="Column of randomized values.")
-@click.option(
-    "--spec",
-    required=True,
-    type=FILE,
-    panel=Panel.FIRST,
-    help="Noise specification (TOML), or a release's certificate.json.",
-)
+@_spec
 @click.option("--intervals", type=COUNT, panel=Panel.FIRST, help="Number of equal intervals of the estimate.")
 @click.option(
     "--stop",
@@ -81,34 +94,22 @@ def breach(console: Console, spec: Path, plot: Path | None, overwrite: bool, **a
     panel=Panel.METHOD,
     help="Stopping rule of the iteration; chi-square is the thesis's.  [default: held-out]",
 )
-@click.option(
+@usual(
     "--method",
     type=click.Choice(["auto", "em", "bayes", "direct"]),
     default="auto",
-    show_default=True,
     panel=Panel.METHOD,
-    help="EM iteration, the thesis's iteration, or a smooth solution; auto takes the one that predicts better.",
+    words="EM iteration, the thesis's iteration, or a smooth solution; auto takes the one that predicts better.",
 )
-@click.option(
-    "--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Confidence level of the bands."
-)
+@_bands
 @click.option(
     "--strict",
     is_flag=True,
     panel=Panel.PRIVACY,
     help="Refuse values that do not fit the noise distribution (exit code 3).",
 )
-@click.option(
-    "--least",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    panel=Panel.PRIVACY,
-    help="Refuse below this effective number of records.",
-)
-@click.option(
-    "--limit", type=COUNT, default=5000, show_default=True, panel=Panel.METHOD, help="Largest number of iterations."
-)
+@_least
+@usual("--limit", type=COUNT, default=5000, panel=Panel.METHOD, words="Largest number of iterations.")
 @options("plot", first=True, output="Write the estimate to this CSV file.")
 @options("encoding", "query", overwrite="Replace existing files.")
 @verb
@@ -120,8 +121,6 @@ def reconstruct(
     plot: Path | None,
     output: Path | None,
     overwrite: bool,
-    encoding: str | None,
-    query: str | None,
     **arguments: Any,
 ) -> None:
     """Reconstruct the distribution of the original values from a column of randomized values.
@@ -135,7 +134,7 @@ def reconstruct(
     check_plot(plot, source, overwrite=overwrite)
     _check_csv(output, source, overwrite=overwrite)
     known = read_spec(spec, column)
-    table, _ = read_input(source, FileReading(encoding=encoding), query=query)
+    table = _read(source, arguments)
     with console.progress():
         found = sf.reconstruct(table, column, known, **arguments)
     _write(found, column, plot, output)
@@ -151,7 +150,7 @@ def reconstruct(
 
 
 @click.command(cls=Verb)
-@click.argument("source", metavar="INPUT", type=INPUT)
+@_source
 @click.option(
     "--column",
     required=True,
@@ -162,13 +161,7 @@ def reconstruct(
 @click.option(
     "--to", required=True, metavar="COL", panel=Panel.FIRST, help="Second column of randomized values; the predictor."
 )
-@click.option(
-    "--spec",
-    required=True,
-    type=FILE,
-    panel=Panel.FIRST,
-    help="Noise specification (TOML), or a release's certificate.json.",
-)
+@_spec
 @click.option(
     "--to-spec",
     type=FILE,
@@ -179,17 +172,8 @@ def reconstruct(
 @click.option(
     "--to-intervals", type=COUNT, panel=Panel.METHOD, help="Equal intervals of the second column.  [default: 5]"
 )
-@click.option(
-    "--bands", type=float, default=0.95, show_default=True, panel=Panel.METHOD, help="Confidence level of the bands."
-)
-@click.option(
-    "--least",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    panel=Panel.PRIVACY,
-    help="Refuse below this effective number of records.",
-)
+@_bands
+@_least
 @click.option(
     "--strict",
     is_flag=True,
@@ -199,28 +183,18 @@ def reconstruct(
 @options(first=True, output="Write the table to this CSV file.")
 @options("encoding", "query", overwrite="Replace an existing file.")
 @verb
-def relate(
-    console: Console,
-    source: str,
-    output: Path | None,
-    overwrite: bool,
-    encoding: str | None,
-    query: str | None,
-    **arguments: Any,
-) -> None:
+def relate(console: Console, source: str, output: Path | None, overwrite: bool, **arguments: Any) -> None:
     """Estimate the association of two randomized columns: cross table and regression line of the original values.
 
     The columns must have been randomized independently, as randomize and survey do. INPUT is as for reconstruct.
     Records without one of the two values are skipped. Exits with 3 if the records are too few for the noise.
     """
     _check_csv(output, source, overwrite=overwrite)
-    table, _ = read_input(source, FileReading(encoding=encoding), query=query)
+    table = _read(source, arguments)
     with console.progress():
         found = sf.relate(table, **arguments)
-    document = found.table.to_document()
     names = [(row, column) for row in found.table.rows.names() for column in found.table.columns.names()]
-    shares = ([each for row in document[key] for each in row] for key in _SHARES)
-    _write_csv(output, (arguments["column"], arguments["to"]), names, shares)
+    _write_csv(output, (arguments["column"], arguments["to"]), names, found.table)
     console.say(found.describe())
     if found.table.missing:
         console.say(f"{found.table.missing} records without one of the values were skipped.")
@@ -232,6 +206,11 @@ def relate(
 _SHARES = ("probability", "lower", "upper")
 
 
+def _read(source: str, arguments: MutableMapping[str, Any]) -> pa.Table:
+    """The table, with the options of reading taken out of all arguments."""
+    return read_input(source, FileReading(encoding=arguments.pop("encoding")), query=arguments.pop("query"))[0]
+
+
 def _check_csv(output: Path | None, source: str, *, overwrite: bool) -> None:
     if output is not None:
         if output.suffix.lower() != ".csv":
@@ -240,9 +219,13 @@ def _check_csv(output: Path | None, source: str, *, overwrite: bool) -> None:
         check_target(output, Path(source), overwrite=overwrite)
 
 
-def _write_csv(output: Path | None, names: tuple[str, ...], places: Iterable[Any], shares: Iterable[Any]) -> None:
+def _write_csv(
+    output: Path | None, names: tuple[str, ...], places: Iterable[tuple[Any, ...]], found: Reconstruction | CrossTable
+) -> None:
     """Write probabilities with their bands beside the places that they are of, where a file is asked for."""
     if output is not None:
+        columns = (getattr(found, name).ravel().tolist() for name in _SHARES)
+        shares = [[None if math.isnan(each) else each for each in column] for column in columns]  # no band is empty
         with replacing_target(output) as work, Path(work).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow((*names, *_SHARES))
@@ -255,7 +238,6 @@ def _write(found: Reconstruction, column: str, plot: Path | None, output: Path |
     if plot is not None:
         with replacing_target(plot) as work:
             Path(work).write_text(reconstruction_figure(found, column).to_svg(), encoding="utf-8")
-    document, edges = found.to_document(), found.cells.told_edges
+    edges = found.cells.written_edges
     bounds = [(value,) for value in found.values or ()] if edges is None else pairwise(edges)
-    shares = (document[key] for key in _SHARES)  # no band is an empty cell
-    _write_csv(output, ("value",) if edges is None else ("from", "to"), bounds, shares)
+    _write_csv(output, ("value",) if edges is None else ("from", "to"), bounds, found)

@@ -165,12 +165,12 @@ class Survey:
             raise SchemaError(f"the answers must name each of the {len(names)} questions and no other")
         return tuple(question.encode(answers[question.name]) for question in self.questions)
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> Mapping[str, Any]:
         """The form that server and client share, in plain JSON types."""
         questions = tuple(
             _QuestionEntry(name=each.name, text=each.text, spec=each.spec.to_document()) for each in self.questions
         )
-        document: dict[str, Any] = plain(_SurveyDocument(_FORMAT, self.title, self.digest, questions))
+        document: Mapping[str, Any] = plain(_SurveyDocument(_FORMAT, self.title, self.digest, questions))
         return document
 
     @classmethod

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, TextIO
+from typing import TextIO
 
 import sqlalchemy as sa
 
@@ -36,7 +36,7 @@ from sfumato.core.database import (
     locate,
     transaction,
 )
-from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
+from sfumato.core.documents import MOST_BYTES, Unparsable, parse_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SfumatoError
 from sfumato.survey.questions import KEY_BYTES
 
@@ -155,13 +155,13 @@ class AnswerStore:
             _put(connection, "key", made)
             return _value(connection, "key") or made
 
-    def survey_document(self) -> dict[str, Any] | None:
+    def survey_document(self) -> Mapping[str, object] | None:
         """Document of the survey, None before one was set."""
         with self._reading() as connection:
             found = _value(connection, "survey")
         return None if found is None else read_survey_document(found)
 
-    def set_survey(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def set_survey(self, document: Mapping[str, object]) -> Mapping[str, object]:
         """Store the document of the survey; the one that stands then, for one with another digest is left as it is."""
         text = write_json(document).encode()
         with self._writing() as connection:  # so that two that begin at once do not both believe it is theirs
@@ -282,12 +282,13 @@ def _plain_errors(done: str, kind: type[SfumatoError] = StoreError) -> Iterator[
         ) from None
 
 
-def read_survey_document(body: bytes) -> dict[str, Any]:
+def read_survey_document(body: bytes) -> Mapping[str, object]:
     """Document of a survey as the database holds it; raises BadInput where it is no document."""
-    try:
-        return from_json(dict[str, Any], body, most=MOST_BYTES)
-    except Unparsable:
-        raise BadInput("the survey in the database cannot be read; restore a complete copy of it") from None
+    with suppress(Unparsable):
+        document = parse_json(body, most=MOST_BYTES)
+        if isinstance(document, dict):
+            return document
+    raise BadInput("the survey in the database cannot be read; restore a complete copy of it")
 
 
 _MOST_AT_ONCE = 1000

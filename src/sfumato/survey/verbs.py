@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,7 +76,7 @@ class Relation:
     regression: Regression | None
     why: str = ""  # why there is no line
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> Mapping[str, Any]:
         """The same in plain JSON types."""
         line = None if self.regression is None else self.regression.to_document()
         return {**self.table.to_document(), "regression": line}

@@ -9,7 +9,7 @@ of two is unbiased for the product.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -100,9 +100,9 @@ class Reconstruction:
         """The m + 1 edges of intervals, where values are not told one by one; between integers they end in .5."""
         return self.cells.edges
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> Mapping[str, Any]:
         """The same in plain JSON types."""
-        edges = self.cells.told_edges
+        edges = self.cells.written_edges
         where = {"edges": edges} if edges is not None else {"values": list(self.values or ())}
         entries = {name: plain(getattr(self, name)) for name in _WRITTEN}
         bands = {name: [None if value != value else value for value in entries[name]] for name in ("lower", "upper")}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -289,7 +289,7 @@ class DomainCells:
         return np.asarray(edges, dtype=np.float64)
 
     @property
-    def told_edges(self) -> list[Any] | None:
+    def written_edges(self) -> list[str] | list[float] | None:
         """The edges as they are written: of dates the first date of each interval, and the one after the last."""
         if isinstance(self.universe, Dates) and not self.single:
             return list(self.universe.written(self.cuts))

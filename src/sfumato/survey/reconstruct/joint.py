@@ -7,7 +7,7 @@ Kronecker product of the two, leads from pairs of cells of the truth to pairs of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,7 +71,7 @@ class CrossTable:
     columns: DomainCells = field(repr=False)
     missing: int = 0
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> Mapping[str, Any]:
         """The same in plain JSON types."""
         fields = ("level", "fit", "records", "method", "stopped_by", "notes", "missing")
         tables = {
@@ -244,7 +244,7 @@ class Regression:
     records: int
     missing: int = 0
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> Mapping[str, Any]:
         """The same in plain JSON types."""
         entries = {"slope": self.slope.to_document(), "intercept": self.intercept.to_document()}
         return {**entries, "records": self.records, "missing": self.missing}
@@ -335,6 +335,6 @@ def _fieller(covariance: float, variance: float, spread: Floats, normal: float) 
     return (-b - root) / (2.0 * a), (-b + root) / (2.0 * a)
 
 
-def _cells_document(cells: DomainCells) -> dict[str, Any]:
-    edges = cells.told_edges
+def _cells_document(cells: DomainCells) -> Mapping[str, object]:
+    edges = cells.written_edges
     return {"edges": edges} if edges is not None else {"values": list(cells.values or ())}
