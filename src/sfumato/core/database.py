@@ -19,10 +19,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from sfumato.core.errors import OptionError, SfumatoError
 
@@ -31,6 +33,7 @@ __all__ = [
     "DatabaseFault",
     "FileLock",
     "Location",
+    "Prepared",
     "Reason",
     "engine",
     "faults",
@@ -173,6 +176,7 @@ def engine(
             poolclass=poolclass,
             pool_pre_ping=True,
             hide_parameters=True,
+            paramstyle="format",
         )
     uri = f"{file.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
 
@@ -208,13 +212,49 @@ def transaction(source: sa.Engine | sa.Connection, *, write: bool) -> Iterator[s
         if connection.invalidated:
             raise DatabaseFault(Reason.FAILED, "connection lost")
         stack.enter_context(connection.begin())
-        connection.exec_driver_sql(_BEGIN[connection.dialect.name, write])
+        with _driver_cursor(connection) as cursor:
+            cursor.execute(_BEGIN[connection.dialect.name, write])
         yield connection
 
 
 def insert_into(table: sa.Table, source: sa.Engine | sa.Connection) -> postgresql.Insert | sqlite.Insert:
     """Insert that may say what becomes of rows that are there already."""
     return postgresql.insert(table) if source.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+class Prepared:
+    """A statement that is compiled once for a database and takes values as tuples, in the order that they stand in it.
+
+    The driver runs it: what SQLAlchemy does beside costs more than SQLite needs to write a row.
+    """
+
+    def __init__(
+        self, statement: sa.Insert | sa.Delete, source: sa.Engine, columns: Sequence[str] | None = None
+    ) -> None:
+        self._text = str(statement.compile(dialect=source.dialect, column_keys=columns))
+
+    def run(self, connection: sa.Connection, rows: Sequence[tuple[object, ...]]) -> None:
+        """Execute for each of some rows of values."""
+        with _driver_cursor(connection) as cursor:
+            cursor.executemany(self._text, rows)
+
+    def fetch(self, connection: sa.Connection, values: tuple[object, ...]) -> Sequence[tuple[Any, ...]]:
+        """Execute once, and give all that it returns."""
+        with _driver_cursor(connection) as cursor:
+            cursor.execute(self._text, values)
+            return cursor.fetchall()
+
+
+@contextmanager
+def _driver_cursor(connection: sa.Connection) -> Iterator[DBAPICursor]:
+    """A cursor of the driver itself, whose errors are those of `faults`."""
+    cursor = connection.connection.cursor()
+    try:
+        yield cursor
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _fault(error) from None
+    finally:
+        cursor.close()
 
 
 def take_writer_lock(connection: sa.Connection, name: str) -> None:

@@ -318,9 +318,10 @@ def open_vault(settings: StreamSettings, key: str | Path | None, purpose: Purpos
     }
     if (lock := locks[purpose]) is None:
         raise OptionError(_USELESS[purpose])
-    vault = Vault.from_file(key, settings.state_id, purpose)
     try:
-        vault.unlock("-1" if purpose is Purpose.POOL else "", bytes.fromhex(lock))
+        locked = bytes.fromhex(lock)
     except ValueError:
         raise StateError("the settings of the state lack its key; restore a complete copy of it") from None
+    vault = Vault.from_file(key, settings.state_id, purpose)
+    vault.unlock("-1" if purpose is Purpose.POOL else "", locked)
     return vault

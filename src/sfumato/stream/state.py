@@ -23,6 +23,7 @@ from sfumato.core.database import (
     DatabaseFault,
     FileLock,
     Location,
+    Prepared,
     Reason,
     engine,
     faults,
@@ -76,6 +77,8 @@ class StateStore:
         self._location, self._connection, self._lock, self._write = location, connection, lock, write
         self._moment = moment
         self._closed = False
+        self._put = _put(connection.engine)
+        self._drop = Prepared(_DROP, connection.engine)
 
     @property
     def name(self) -> str:
@@ -148,9 +151,10 @@ class StateStore:
         """Write and remove entries in one numbered commit; on return they are on disk."""
         with _plain_errors(self._location):
             with transaction(self._connection, write=True) as connection:
-                if gone := [{"old_kind": kind, "old_key": key} for kind, key in drop]:
-                    connection.execute(_DROP, gone)
-                _put(connection, put)
+                if gone := list(drop):
+                    self._drop.run(connection, gone)
+                if changed := list(put):
+                    self._put.run(connection, changed)
             if self._lock is not None:
                 self._lock.acknowledge(number)
 
@@ -187,17 +191,15 @@ def _has_entries(connection: sa.Connection) -> bool:
     return sa.inspect(connection).has_table(_ENTRIES.name)
 
 
-def _put(connection: sa.Connection, entries: Iterable[StateEntry]) -> None:
-    if rows := [{"kind": kind, "key": key, "body": body} for kind, key, body in entries]:
-        insert = insert_into(_ENTRIES, connection)
-        connection.execute(
-            insert.on_conflict_do_update(index_elements=["kind", "key"], set_={"body": insert.excluded.body}), rows
-        )
+def _put(source: sa.Engine) -> Prepared:
+    insert = insert_into(_ENTRIES, source)
+    changed = insert.on_conflict_do_update(index_elements=["kind", "key"], set_={"body": insert.excluded.body})
+    return Prepared(changed, source, ["kind", "key", "body"])
 
 
 def _fill(connection: sa.Connection, entries: Iterable[StateEntry]) -> None:
     _ENTRIES.create(connection)
-    _put(connection, entries)
+    _put(connection.engine).run(connection, list(entries))
 
 
 def _create_file(path: Path, entries: Iterable[StateEntry]) -> None:

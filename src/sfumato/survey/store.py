@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from itertools import chain
 from typing import TextIO
 
 import sqlalchemy as sa
@@ -30,6 +31,7 @@ from sfumato.core.database import (
     Blob,
     DatabaseFault,
     Location,
+    Prepared,
     engine,
     file_identity,
     insert_into,
@@ -52,6 +54,7 @@ __all__ = [
 ]
 
 _BUSY = 30.0  # seconds to wait for another process that writes
+_MOST_ROWS = 128  # of a statement
 
 _TABLES = sa.MetaData()
 # SQLite orders used tokens by hash: no row number tells the order of arrival
@@ -114,8 +117,9 @@ class AnswerStore:
         self._engine = engine(location, busy=_BUSY, pragmas=pragmas, poolclass=sa.QueuePool)
         count = insert_into(_COUNTS, self._engine)
         answers = _COUNTS.c.answers + count.excluded.answers
-        self._count = count.on_conflict_do_update(index_elements=["question", "output"], set_={"answers": answers})
-        self._claim = insert_into(_USED, self._engine).on_conflict_do_nothing().returning(_USED.c.mark)
+        added = count.on_conflict_do_update(index_elements=["question", "output"], set_={"answers": answers})
+        self._count = Prepared(added, self._engine, ["question", "output", "answers"])
+        self._claims: dict[int, Prepared] = {}  # by number of rows
 
     def __repr__(self) -> str:
         return f"AnswerStore({self._location.name!r})"
@@ -181,13 +185,10 @@ class AnswerStore:
             first.setdefault(each.mark, each)
         with self._writing() as connection:
             # in the order of marks: two processes with the same tokens wait for each other and never in a circle
-            rows = [{"mark": mark, "seal": first[mark].seal} for mark in sorted(first)]
-            new = set(connection.scalars(self._claim, rows).all()) if rows else set()
+            new = self._claim(connection, [(mark, first[mark].seal) for mark in sorted(first)])
             tally = Counter(place for mark in new for place in enumerate(first[mark].codes))
             if tally:
-                counts = sorted(tally.items())
-                added = [{"question": place[0], "output": place[1], "answers": answers} for place, answers in counts]
-                connection.execute(self._count, added)
+                self._count.run(connection, [(*place, answers) for place, answers in sorted(tally.items())])
             seals: dict[bytes, bytes] = {}
             if known := [mark for mark in first if mark not in new]:
                 found = connection.execute(sa.select(_USED).where(_USED.c.mark.in_(known)))
@@ -201,6 +202,21 @@ class AnswerStore:
             else:
                 results.append(SubmissionResult.SAME if seals[each.mark] == each.seal else SubmissionResult.OTHER)
         return results
+
+    def _claim(self, connection: sa.Connection, rows: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+        """Write down the marks that are not there yet, and say which; by powers of two, for there are few of these."""
+        new: set[bytes] = set()
+        first = 0
+        while first < len(rows):
+            size = 1 << min(len(rows) - first, _MOST_ROWS).bit_length() - 1
+            if size not in self._claims:
+                claim = insert_into(_USED, self._engine).values([{"mark": b"", "seal": b""}] * size)
+                claim = claim.on_conflict_do_nothing().returning(_USED.c.mark)  # type: ignore[assignment]
+                self._claims[size] = Prepared(claim, self._engine)
+            values = tuple(chain.from_iterable(rows[first : first + size]))
+            new.update(mark for (mark,) in self._claims[size].fetch(connection, values))
+            first += size
+        return new
 
     def counts(self) -> tuple[int, dict[int, dict[int, int]]]:
         """Number of used tokens, and for each question how often each output came, of one moment."""
