@@ -109,7 +109,7 @@ class PartyConfig:
         """The same with other choices of the plan, which all parties must make alike."""
         return replace(self, plan=replace(self.plan, **choices))
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, Any]:
         """What all parties must have alike, as plain values.
 
         Of a horizontal partition the public part of the schema belongs to it.
@@ -121,13 +121,12 @@ class PartyConfig:
         if schema is None or self.plan.partition != "horizontal":
             return document
         fields = [field_to_document(field) for field in schema.public_part()]
-        document |= {
+        public = {
             "columns": [field["name"] for field in fields],
             "schema": {each.pop("name"): each for each in fields},
         }
-        settings: dict[str, Any] = parse_json(
-            write_json(document)
-        )  # dates, which a domain may have as bounds, as texts
+        # dates, which a domain may have as bounds, as texts
+        settings: Mapping[str, Any] = parse_json(write_json({**document, **public}))
         return settings
 
     def network_settings(self, version: str) -> NetworkSettings:

@@ -128,11 +128,10 @@ class JointPlan:
             'others and readers; noise = "each" mends it'
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         """Settings as plain values, for comparing them and for the certificate."""
-        document: dict[str, Any] = plain(self)
-        mechanism: dict[str, Any] = document.pop("mechanism")
-        return document | mechanism
+        document = plain(self)
+        return {**{name: value for name, value in document.items() if name != "mechanism"}, **document["mechanism"]}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> JointPlan:

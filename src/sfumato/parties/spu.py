@@ -168,7 +168,7 @@ class SpuEngine:
         """Number of the worker's process."""
         return self._process.pid
 
-    def _ask(self, command: dict[str, Any], arrays: Sequence[Words] = (), longest: float | None = None) -> list[Words]:
+    def _ask(self, command: worker.Header, arrays: Sequence[Words] = (), longest: float | None = None) -> list[Words]:
         """Send a command and wait for its answer; after any failure the worker is ended."""
         if self._process.returncode is not None:
             raise PartyError("this party's engine has ended; start all parties again")
@@ -214,8 +214,10 @@ class SpuEngine:
         """Wait until the pipe is ready; raises if time is over or another party has failed."""
         watched = ([], [self._in]) if write else ([self._out], [])
         while not any(select.select(*watched, [], _POLL)):
-            if said := self._failure():
-                raise PartyError(said if isinstance(said, str) else "another party gave up; start all parties again")
+            if reason := self._failure():
+                raise PartyError(
+                    reason if isinstance(reason, str) else "another party gave up; start all parties again"
+                )
             if time.monotonic() > end:
                 raise PartyError(
                     f"this party's engine got no answer in time from {self._blocking()}; start all parties again"

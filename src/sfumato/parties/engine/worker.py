@@ -33,7 +33,10 @@ __all__ = ["FrameError", "main", "pack", "unpack"]
 
 Words = NDArray[np.uint64]
 
-_Frame = tuple[dict[str, Any], list[Words]]
+Header = dict[str, Any]
+"""JSON header of a frame: the command or the answer, without the shapes of its arrays."""
+
+_Frame = tuple[Header, list[Words]]
 
 _HEADER = 1 << 16  # bytes of the longest header
 _ARRAYS = 8  # arrays of a frame
@@ -65,7 +68,7 @@ def main() -> int:
                 results = _run(party, header, arrays)
             elif command != "stop":
                 raise EngineRefusal("the engine takes the commands load, start, run and stop, in this order")
-            answer: dict[str, Any] = {"cpu": time.process_time(), "sent": max(0, _written() - own)}
+            answer: Header = {"cpu": time.process_time(), "sent": max(0, _written() - own)}
         except EngineRefusal as refusal:
             answer, results = {"error": str(refusal)}, []
         except RuntimeError:  # the library's own words may hold addresses and places in its code
@@ -75,18 +78,18 @@ def main() -> int:
             os._exit(0)  # the library's threads need no farewell
 
 
-def _start(header: dict[str, Any]) -> Party:
+def _start(header: Header) -> Party:
     addresses = _field(header, "addresses", list)
     return Party(_field(header, "protocol", str), _field(header, "rank", int), addresses, header.get("timeout", 0))
 
 
-def _run(party: Party, header: dict[str, Any], arrays: list[Words]) -> list[Words]:
+def _run(party: Party, header: Header, arrays: list[Words]) -> list[Words]:
     operands = tuple(tuple(shape) for shape in _field(header, "operands", list))
     count, bits = _field(header, "count", int), _field(header, "bits", int)
     return party.run(_field(header, "name", str), operands, count, bits, arrays)
 
 
-def _field(header: dict[str, Any], name: str, kind: type) -> Any:
+def _field(header: Header, name: str, kind: type) -> Any:
     value = header.get(name)
     if type(value) is not kind:
         raise EngineRefusal(f"the command has no valid entry {name}")
@@ -114,7 +117,7 @@ def _read(size: int) -> bytearray:
     return data
 
 
-def _write(out: int, header: dict[str, Any], arrays: list[Words]) -> int:
+def _write(out: int, header: Header, arrays: list[Words]) -> int:
     written = 0
     for part in pack(header, arrays):
         view = memoryview(part)
@@ -138,7 +141,7 @@ class FrameError(ValueError):
     """What came is not a frame."""
 
 
-def pack(header: dict[str, Any], arrays: Sequence[Words] = ()) -> Iterator[bytes]:
+def pack(header: Header, arrays: Sequence[Words] = ()) -> Iterator[bytes]:
     """Pieces of a frame, in the order in which they are written."""
     words = [np.ascontiguousarray(array, dtype="<u8") for array in arrays]
     text = json.dumps({**header, "shapes": [list(array.shape) for array in arrays]}).encode()
@@ -151,7 +154,7 @@ def pack(header: dict[str, Any], arrays: Sequence[Words] = ()) -> Iterator[bytes
             yield array.tobytes()
 
 
-def unpack(read: Callable[[int], bytes | bytearray]) -> tuple[dict[str, Any], list[Words]]:
+def unpack(read: Callable[[int], bytes | bytearray]) -> tuple[Header, list[Words]]:
     """Read one frame.
 
     Parameters
