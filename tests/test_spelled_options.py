@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.core.errors import _ARGUMENTS, Notice, OptionError, PrivacyLeakWarning, SfumatoError, spelled, with_options
 from sfumato.methods.catalogue import all_parameters
-from sfumato.stream.run import StreamOptions
+from sfumato.stream.options import StreamOptions
 from sfumato.web.visit import LABELS
 
 SOURCES = Path(sf.__file__).parent

@@ -46,6 +46,7 @@ __all__ = [
     "keeping_owner_part",
     "offered_methods",
     "options",
+    "options_in",
     "options_of_verb",
     "parameters_from",
     "passphrase_prompt",
@@ -78,12 +79,16 @@ _OF_COMMANDS: dict[str, Option] = {
 }
 """Options of the command line alone."""
 
-_DECLARED = {
-    each.name: (each.metadata["option"], each.default)
-    for owner in (RunOptions, PublishOptions, FileReading)
-    for each in dataclasses.fields(owner)
-    if "option" in each.metadata
-} | {name: (option, False if name == "no_sign" else None) for name, option in _OF_COMMANDS.items()}
+
+def _declared_in(*owners: type[Any]) -> dict[str, tuple[Option, Any]]:
+    """Options that are fields of some classes, with their defaults."""
+    fields = [each for owner in owners for each in dataclasses.fields(owner) if "option" in each.metadata]
+    return {each.name: (each.metadata["option"], each.default) for each in fields}
+
+
+_DECLARED = _declared_in(RunOptions, PublishOptions, FileReading) | {
+    name: (option, False if name == "no_sign" else None) for name, option in _OF_COMMANDS.items()
+}
 
 
 def options_of_verb(verb: str) -> Callable[[F], F]:
@@ -94,6 +99,19 @@ def options_of_verb(verb: str) -> Callable[[F], F]:
         for name, option in reversed(accepted.items()):
             panel = Panel.FIRST if verb in option.first else option.panel
             function = _declared(name, panel, option.helps.get(verb, option.help))(function)
+        return function
+
+    return add
+
+
+def options_in(owner: type[Any], *names: str) -> Callable[[F], F]:
+    """Add the options that a class declares, all or those of some names."""
+    declared = _declared_in(owner)
+
+    def add(function: F) -> F:
+        for name in reversed(names or tuple(declared)):
+            option, default = declared[name]
+            function = _offered(name, option, default, option.panel, option.help)(function)
         return function
 
     return add
@@ -116,12 +134,16 @@ def options(*names: str, first: bool = False, **words: str) -> Callable[[F], F]:
 
 def _declared(name: str, panel: Panel, words: str) -> Callable[[F], F]:
     """An option as it was declared, for the command line."""
-    option, default = _DECLARED[name]
+    return _offered(name, *_DECLARED[name], panel, words)
+
+
+def _offered(name: str, option: Option, default: Any, panel: Panel, words: str) -> Callable[[F], F]:
     spelt = (("-o",) if name == "output" else ()) + (spelled_option(name, option), name)
     if isinstance(default, bool):
         return click.option(*spelt, is_flag=True, default=default, flag_value=not default, panel=panel, help=words)
+    usual = {} if not default and default != "" else {"default": default, "show_default": default != ""}
     return click.option(
-        *spelt, type=_type_of(option), multiple=default == (), metavar=option.metavar, panel=panel, help=words
+        *spelt, type=_type_of(option), multiple=default == (), metavar=option.metavar, panel=panel, help=words, **usual
     )
 
 
@@ -135,7 +157,9 @@ def _type_of(option: Option) -> Any:
         return click.FloatRange(min=option.above, min_open=True)
     if option.least is None:
         return None
-    return click.IntRange(min=option.least) if isinstance(option.least, int) else click.FloatRange(min=option.least)
+    if isinstance(option.least, int):
+        return click.IntRange(min=option.least)
+    return click.FloatRange(min=option.least, max=option.most)
 
 
 @contextmanager

@@ -75,8 +75,8 @@ def _signature_message(
 
 @cache
 def types_of(owner: Callable[..., Any]) -> dict[str, object]:
-    """Annotated types of a function's parameters or a class's fields."""
-    return get_type_hints(owner)
+    """Annotated types of a function's parameters or a class's fields; ``named_types`` of a class are loaded for it."""
+    return get_type_hints(owner, localns=getattr(owner, "named_types", dict)())
 
 
 def check_argument(name: str, value: Any, hint: Any) -> None:
@@ -178,6 +178,8 @@ class Option:
         Allowed values.
     least : int or float, optional
         Smallest number that is allowed; a whole number allows whole numbers only.
+    most : float, optional
+        Largest number that is allowed.
     above : float, optional
         Numbers must be larger.
     path : bool
@@ -201,6 +203,7 @@ class Option:
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     least: float | None = None
+    most: float | None = None
     above: float | None = None
     path: bool = False
     in_recipe: bool = False

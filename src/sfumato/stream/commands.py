@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -19,12 +18,13 @@ from sfumato.cli.options import (
     check_output,
     keeping_owner_part,
     options,
+    options_in,
     signer_at,
     tell_signer,
-    usual,
 )
 from sfumato.core.arguments import Panel
 from sfumato.core.errors import OptionError
+from sfumato.stream.options import StreamOptions
 from sfumato.tables.reading import FileReading, describe_reading, read_people
 
 if TYPE_CHECKING:
@@ -32,42 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["stream"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _EVERY = 1.0  # seconds between two words about progress
 
 _state = click.option(
     "--state", required=True, metavar="FILE|URL", panel=Panel.FIRST, help="State: a file or a database URL."
 )
-_pending_key = click.option(
-    "--pending-key",
-    type=FILE,
-    panel=Panel.PRIVACY,
-    help="Key file for pending records, with --pending encrypted: 32 bytes or more, mode 600.",
-)
-_person_key = click.option(
-    "--person-key",
-    type=FILE,
-    panel=Panel.COLUMNS,
-    help="Key file for hashing person identifiers: 32 bytes or more, mode 600.",
-)
-_measure_key = click.option(
-    "--measure-key",
-    type=FILE,
-    panel=Panel.MEASURING,
-    help="Key file of rows kept for measuring: 32 bytes or more, mode 600.",
-)
-_source = click.option(
-    "--source",
-    default="",
-    metavar="NAME",
-    panel=Panel.INPUT,
-    help="Name of the source, if two sources may contain the same rows.",
-)
-
-
-def _choice(name: str, *choices: str, panel: Panel, words: str) -> Callable[[F], F]:
-    return usual(name, type=click.Choice(choices), default=choices[0], panel=panel, words=words)
 
 
 @click.group(cls=VerbGroup)
@@ -85,63 +54,8 @@ def stream() -> None:
 @_state
 @options("target", "identifiers", "person", first=True, schema="Schema file; its domains apply to all rows.")
 @options("level", "strata", "missing", "rare", "tails")
-@usual(
-    "--person-rows",
-    type=COUNT,
-    default=1,
-    panel=Panel.COLUMNS,
-    words="Largest number of rows per person, with --person.",
-)
-@_person_key
-@click.option(
-    "--k",
-    type=click.IntRange(min=2),
-    panel=Panel.FIRST,
-    help="Minimum group size of all records.  [default: 10, 2 with --level]",
-)
-@click.option(
-    "--init-number", type=COUNT, panel=Panel.INPUT, help="Number of rows of FILE to start from.  [default: all]"
-)
-@_choice("--grouping", "compact", "paper", panel=Panel.METHOD, words="Grouping of the first rows.")
-@_choice(
-    "--split",
-    "strict",
-    "paper",
-    panel=Panel.METHOD,
-    words="Split groups never below the highest privacy level inside, or by the average level.",
-)
-@_choice(
-    "--pending",
-    "memory",
-    "encrypted",
-    panel=Panel.PRIVACY,
-    words="Keep pending records in memory only, or encrypted in the state.",
-)
-@_pending_key
-@usual(
-    "--pending-limit",
-    type=click.IntRange(min=0),
-    default=10_000,
-    panel=Panel.PRIVACY,
-    words="Largest number of pending records.",
-)
-@click.option(
-    "--measure-rows",
-    type=COUNT,
-    panel=Panel.MEASURING,
-    help="Keep at most this many rows, encrypted, to measure by, and hold out as many people.  [default: none]",
-)
-@_measure_key
-@usual(
-    "--measure-share",
-    type=click.FloatRange(min=0.0, max=0.5),
-    default=0.1,
-    panel=Panel.MEASURING,
-    words="Share of rows that is held out, with --measure-rows.",
-)
-@usual("--batch-rows", type=COUNT, default=5_000, panel=Panel.ENGINE, words="Rows per batch.")
+@options_in(StreamOptions)
 @options("seed", recipe="Start with the settings of another stream: its recipe.toml.")
-@_source
 @options("sheet", "header_row", "encoding")
 @verb
 def init(
@@ -193,9 +107,7 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
 @stream.command("ingest")
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=INPUT)
 @_state
-@_pending_key
-@_person_key
-@_measure_key
+@options_in(StreamOptions, "pending_key", "person_key", "measure_key", "source")
 @click.option("--batch-rows", type=COUNT, panel=Panel.ENGINE, help="As at init.")
 @click.option(
     "--stdin-format",
@@ -210,7 +122,6 @@ def _note_observed(console: Console, schema: Any, dropped: set[str | None]) -> N
     panel=Panel.OUTPUT,
     help="Print the identifier of each batch on stderr once it is on disk.",
 )
-@_source
 @options("encoding", header_row="Line of CSV that names the columns, counted from 1, of every INPUT.")
 @verb
 def ingest(
@@ -289,7 +200,7 @@ class _Words:
 @_state
 @click.option("-o", "--output", required=True, type=FILE, help="Folder for release/ and owner/.")
 @options("report", form="[default: the first rows']")
-@_measure_key
+@options_in(StreamOptions, "measure_key")
 @options("policy", "despite_policy", "sign", "no_sign", "overwrite")
 @verb
 def publish(
@@ -340,7 +251,7 @@ def publish(
 @stream.command("attack")
 @click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_state
-@_measure_key
+@options_in(StreamOptions, "measure_key")
 @verb
 def attack(console: Console, releases: tuple[Path, ...], state: str, measure_key: Path | None) -> None:
     """Run the differencing attack on published epochs: what they disclose of arrivals in between.

@@ -107,8 +107,8 @@ class EpochOptions(_EpochRelease):
     overwrite : bool
         Replace an earlier release of that name.
     measure_key : path, optional
-        The key file of rows kept for measuring (``measure_rows`` of `sfumato.stream.run.StreamOptions`): with it every
-        measure and attack is run on them.
+        The key file of rows kept for measuring (``measure_rows`` of `StreamOptions`): with it every measure and attack
+        is run on them.
     """
 
     overwrite: bool = False

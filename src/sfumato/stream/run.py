@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from sfumato.core.arguments import checked
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import empty_columns, schema_of
-from sfumato.engines.outcome import Recipe
 from sfumato.engines.plan import Plan, prepare
 from sfumato.methods.condense import Condensation, effective_levels
 from sfumato.methods.condense.maintainer import Maintainer
@@ -29,6 +28,7 @@ from sfumato.options import RunOptions
 from sfumato.publish.release import Release
 from sfumato.stream.entries import Batch, create_state, cut_batches, empty_tally
 from sfumato.stream.measuring import entries_of_first, first_outside
+from sfumato.stream.options import StreamOptions
 from sfumato.stream.pending import Purpose, Vault
 from sfumato.stream.publish import (
     ClusterOptions,
@@ -51,147 +51,11 @@ from sfumato.tables.grid import repair_table
 from sfumato.tables.persons import refuse_weight
 from sfumato.tables.reading import FileReading
 from sfumato.tables.schema import Role, Schema, missing_marks
-from sfumato.tables.tails import check_rare_treatment, check_tails
 from sfumato.version import __version__
 
-__all__ = ["Stream", "StreamOptions", "init_stream", "status_page", "stream"]
+__all__ = ["Stream", "init_stream", "status_page", "stream"]
 
-BATCH_ROWS = 5_000
-"""Rows of a batch, unless told otherwise: a group that several of them join is written once."""
-
-OUTSIDE_SHARE = 0.1
-"""Share of rows that is not taken in where rows are kept for measuring, unless told otherwise."""
-
-_OF_RECIPE = ("schema", "level", "k", "target", "seed", "missing", "strata", "rare", "tails")
 _SEEN_BOUNDS = (Kind.CONTINUOUS, Kind.INTEGER, Kind.DATE)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class StreamOptions:
-    """How a stream begins.
-
-    Parameters
-    ----------
-    schema : Schema or path, optional
-        What it says of domains binds every row of the stream; what it leaves open does not, except that a category must
-        be listed or occur in the first records. By default proposed from the first records, whose bounds bind nothing.
-    target, level, identifiers
-        As in `sfumato.sanitize`.
-    strata : str, optional
-        A column of categories, the target for example: groups never hold records of two of them, which makes its value
-        certain for each group. A category without a group gets its first as soon as enough of its records wait.
-    k : int, optional
-        The floor of all levels; by default 10, or 2 where ``level`` says what records ask for.
-    grouping : str
-        How the first records are grouped: ``"compact"`` searches for groups of low sum of squares, ``"paper"`` is
-        ConstructGroups [AY05, fig. 2].
-    split : {"strict", "paper"}
-        When groups split; see `sfumato.methods.condense.maintainer.Maintainer`.
-    init_number : int, optional
-        Ingest only this number of rows, from the first on.
-    pending : {"memory", "encrypted"}
-        How records are kept that wait for a group large enough: nowhere but in memory, or in the state under a key.
-    pending_key : path, optional
-        The key file, of at least 32 bytes and mode 600.
-    pending_limit : int
-        Records at most that wait.
-    measure_rows : int
-        Keep an encrypted sample of at most this number of ingested rows, to measure releases, and at most as many
-        that are never ingested, as the control group; 0 keeps none.
-    measure_key : path, optional
-        The key file of these, of at least 32 bytes and mode 600.
-    measure_share : float
-        Share of all rows that is not taken in, until there are as many.
-    person : str, optional
-        Column that identifies the person of a row: dropped, and levels count persons.
-    person_rows : int
-        Rows of a person that are taken in at most; a group needs as many times as many rows as persons.
-    person_key : path, optional
-        The key file that persons are known under, of at least 32 bytes and mode 600; the state holds keyed digests.
-    rare : {"pool", "lift", "keep"}, optional
-        What becomes of categories that fewer than k persons of the stream hold when rows leave; by default as "lift",
-        but a rare class of the target stops the publication.
-    tails : {"code", "keep"}, optional
-        Whether numbers and dates beyond those of k persons are coded to a cut-off, before records join their groups and
-        in what is released; "code" by default.
-    batch_rows : int
-        Rows of a batch; does not change while the stream lives.
-    source : str
-        Name of the source that the rows come from, if sources may hold the same rows.
-    seed : int, optional
-        Makes a dry run.
-    encoding, sheet, header_row : optional
-        How a file of the first records is read, as in `sfumato.inspect`.
-    form : FileForm, optional
-        How published tables are written, by default as CSV.
-    recipe : Recipe or path, optional
-        Of an earlier stream: its schema, levels, k, grouping, split and seed are taken; decimals are those of the new
-        first records.
-    """
-
-    schema: Schema | str | Path | None = None
-    target: str | None = None
-    level: str | int | None = None
-    strata: str | None = None
-    identifiers: Iterable[str] = ()
-    missing: Iterable[str] = ()
-    k: int | None = None
-    grouping: str = "compact"
-    split: str = "strict"
-    init_number: int | None = None
-    pending: str = "memory"
-    pending_key: str | Path | None = None
-    pending_limit: int = 10_000
-    measure_rows: int = 0
-    measure_key: str | Path | None = None
-    measure_share: float = OUTSIDE_SHARE
-    person: str | None = None
-    person_rows: int = 1
-    person_key: str | Path | None = None
-    rare: str | None = None
-    tails: str | None = None
-    batch_rows: int = BATCH_ROWS
-    source: str = ""
-    seed: int | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    header_row: int | None = None
-    form: FileForm | None = None
-    recipe: Recipe | str | Path | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "identifiers", tuple(self.identifiers))
-        object.__setattr__(self, "missing", tuple(self.missing))
-        check_rare_treatment(self.rare)
-        if check_tails(self.tails) == "smooth":
-            raise OptionError("a stream codes tails or keeps them; choose --tails code or keep")
-        if (self.pending == "encrypted") != (self.pending_key is not None):
-            raise OptionError("a key goes with waiting records that are encrypted; give --pending encrypted with a key")
-        if (self.measure_rows > 0) != (self.measure_key is not None):
-            raise OptionError(
-                "rows are kept for measuring under a key; give --measure-rows with --measure-key, or none"
-            )
-
-    @property
-    def floor(self) -> int:
-        """The floor of all levels, in persons."""
-        return self.k if self.k is not None else 10 if self.level is None else 2
-
-    @property
-    def replayed(self) -> StreamOptions:
-        """The options with those that a recipe repeats."""
-        if self.recipe is None:
-            return self
-        given: dict[str, object] = {name: getattr(self, name) for name in _OF_RECIPE}
-        given |= {"identifier": self.identifiers, "person-rows": self.person_rows if self.person_rows > 1 else None}
-        if double := [name for name, value in given.items() if value not in (None, ())]:
-            raise OptionError(f"--recipe already sets --{double[0]}; edit the recipe or leave one out")
-        recipe = self.recipe if isinstance(self.recipe, Recipe) else Recipe.load(self.recipe)
-        k, grouping, split, person_rows = _replayed(recipe)
-        again = {name: getattr(recipe.options, name) for name in ("level", "seed", "rare", "strata", "tails")}
-        return dataclasses.replace(
-            self, schema=recipe.schema, k=k, grouping=grouping, split=split, person_rows=person_rows, **again
-        )
 
 
 def init_stream(state: str | Path, table: Any, options: StreamOptions | None = None) -> None:
@@ -385,22 +249,6 @@ def _first_records(
     codec = with_indicators(Codec.fit(coded, job.codec.schema, codes=True))
     levels = effective_levels(job.records.levels * times, k, allow_level_1=False)
     return codec, codec.encode(job.original, levels=levels).values, levels
-
-
-def _replayed(recipe: Recipe) -> tuple[int, str, str, int]:
-    """What the recipe of a stream says: k, grouping, split, and rows of a person that are taken in."""
-    parameters = recipe.parameters
-    if recipe.method != "stream":
-        raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a stream; run it with sanitize")
-    rows = parameters.get("person_rows", 1)
-    if not all(isinstance(each, int) and not isinstance(each, bool) for each in (parameters.get("k"), rows)) or not all(
-        isinstance(parameters.get(name), str) for name in ("grouping", "split")
-    ):
-        raise OptionError(
-            "the recipe lacks k, grouping or split of a stream, or has rows of persons that are no number; use the one "
-            "that stream publish wrote"
-        )
-    return parameters["k"], parameters["grouping"], parameters["split"], rows
 
 
 def _without_persons(schema: Schema) -> Schema:
