@@ -33,7 +33,7 @@ __all__ = [
     "DatabaseFault",
     "FileLock",
     "Location",
-    "Prepared",
+    "PreparedStatement",
     "Reason",
     "engine",
     "faults",
@@ -222,7 +222,7 @@ def insert_into(table: sa.Table, source: sa.Engine | sa.Connection) -> postgresq
     return postgresql.insert(table) if source.dialect.name == "postgresql" else sqlite.insert(table)
 
 
-class Prepared:
+class PreparedStatement:
     """A statement that is compiled once for a database and takes values as tuples, in the order that they stand in it.
 
     The driver runs it: what SQLAlchemy does beside costs more than SQLite needs to write a row.

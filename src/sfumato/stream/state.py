@@ -23,7 +23,7 @@ from sfumato.core.database import (
     DatabaseFault,
     FileLock,
     Location,
-    Prepared,
+    PreparedStatement,
     Reason,
     engine,
     faults,
@@ -78,7 +78,7 @@ class StateStore:
         self._moment = moment
         self._closed = False
         self._put = _put(connection.engine)
-        self._drop = Prepared(_DROP, connection.engine)
+        self._drop = PreparedStatement(_DROP, connection.engine)
 
     @property
     def name(self) -> str:
@@ -191,10 +191,10 @@ def _has_entries(connection: sa.Connection) -> bool:
     return sa.inspect(connection).has_table(_ENTRIES.name)
 
 
-def _put(source: sa.Engine) -> Prepared:
+def _put(source: sa.Engine) -> PreparedStatement:
     insert = insert_into(_ENTRIES, source)
     changed = insert.on_conflict_do_update(index_elements=["kind", "key"], set_={"body": insert.excluded.body})
-    return Prepared(changed, source, ["kind", "key", "body"])
+    return PreparedStatement(changed, source, ["kind", "key", "body"])
 
 
 def _fill(connection: sa.Connection, entries: Iterable[StateEntry]) -> None:

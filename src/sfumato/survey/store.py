@@ -31,7 +31,7 @@ from sfumato.core.database import (
     Blob,
     DatabaseFault,
     Location,
-    Prepared,
+    PreparedStatement,
     engine,
     file_identity,
     insert_into,
@@ -118,8 +118,8 @@ class AnswerStore:
         count = insert_into(_COUNTS, self._engine)
         answers = _COUNTS.c.answers + count.excluded.answers
         added = count.on_conflict_do_update(index_elements=["question", "output"], set_={"answers": answers})
-        self._count = Prepared(added, self._engine, ["question", "output", "answers"])
-        self._claims: dict[int, Prepared] = {}  # by number of rows
+        self._count = PreparedStatement(added, self._engine, ["question", "output", "answers"])
+        self._claims: dict[int, PreparedStatement] = {}  # by number of rows
 
     def __repr__(self) -> str:
         return f"AnswerStore({self._location.name!r})"
@@ -212,7 +212,7 @@ class AnswerStore:
             if size not in self._claims:
                 claim = insert_into(_USED, self._engine).values([{"mark": b"", "seal": b""}] * size)
                 claim = claim.on_conflict_do_nothing().returning(_USED.c.mark)  # type: ignore[assignment]
-                self._claims[size] = Prepared(claim, self._engine)
+                self._claims[size] = PreparedStatement(claim, self._engine)
             values = tuple(chain.from_iterable(rows[first : first + size]))
             new.update(mark for (mark,) in self._claims[size].fetch(connection, values))
             first += size
