@@ -17,7 +17,7 @@ from sfumato.assess.attacks.membership import area
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.records import Records
 from sfumato.methods.chain import Chain
-from sfumato.methods.chain.columns import read_columns
+from sfumato.methods.chain.columns import Ranking, read_columns
 from sfumato.methods.chain.draw import _adjacent_numbers, _bound_contributions, _Leaves, _move_numbers
 from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.methods.chain.regression import Predictors, Regressions
@@ -138,9 +138,10 @@ def test_a_number_becomes_one_beside_it_and_heaps_stay(seed: int, rows: int, amo
     cells[rng.random(rows) < 0.4] = 30.0  # a heap, with numbers on both sides
     records = Codec.fit(pa.table({"x": cells}), Schema.infer(pa.table({"x": cells}))).encode(pa.table({"x": cells}))
     (column,) = read_columns(records, 3)
-    common = column.cells[~column.rare]
-    drawn = rng.choice(common, 500)
-    beside = _adjacent_numbers(column, drawn, rng)
+    common, ranking = column.cells[~column.rare], Ranking.of(column.cells)
+    leaves = _Leaves.of(ranking, column.rare, np.zeros(rows, dtype=np.int64), 1)
+    ranks = rng.choice(ranking.ranks[~column.rare], 500)
+    drawn, beside = ranking.values[ranks], _adjacent_numbers(leaves, ranks, rng)
     heap = float(np.median(column.cells[cells == 30.0]))
     assert set(beside) <= set(common)
     np.testing.assert_array_equal(beside[drawn == heap], heap)
@@ -360,11 +361,9 @@ def test_a_rare_number_moves_no_further_than_k_cells_of_the_table(seed: int, k: 
     rng = np.random.default_rng(seed)
     labels = np.sort(rng.integers(0, 3, 300))
     cells = np.where(rng.random(300) < 0.5, 10.0 * rng.integers(0, 5, 300), np.round(rng.normal(20, 9, 300), 1))
-    order = np.lexsort((cells, labels))
-    labels, cells = labels[order], cells[order]
+    cells = cells[np.lexsort((cells, labels))]  # as they lie in the leaves
     held = (cells[:, None] == cells).sum(axis=0)
-    sizes = np.bincount(labels, minlength=3)
-    leaves = _Leaves(cells, held < k, labels, np.cumsum(sizes) - sizes, sizes)
+    leaves = _Leaves.of(Ranking.of(cells), held < k, labels, 3)
     chosen = np.flatnonzero(held < k)
     most = max(k, len(np.unique(cells)) // 50) + int((far - 1) * 6)
     for was, now in zip(cells[chosen], _move_numbers(leaves, chosen, k, far, rng), strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from sfumato.core.arrays import count_persons
 from sfumato.core.records import Block, BlockKind, CellsByColumn, Records, cells_of_block, columns_of, write_cells
 from sfumato.methods.chain.trees import MOST_BINS
 
-__all__ = ["FEW_CLASSES", "LARGEST_SHARE", "ChainColumn", "read_columns"]
+__all__ = ["FEW_CLASSES", "LARGEST_SHARE", "ChainColumn", "Ranking", "read_columns"]
 
 FEW_CLASSES = 6
 """Classes of the first column that have slopes of their own; so few numbers count as classes, too."""
@@ -27,6 +27,31 @@ _MOST_APART = 20  # classes of a target that have leaves of their own
 _TAIL = 0.02  # share on either side beyond which the square of a number grows no more
 _MOST_CLASSES = 32  # classes that leaves are separated by; the commonest, the rest is one
 _QUANTILES = 15  # classes of a column of numbers that has missing cells too
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Cells of a column, sorted once.
+
+    ``order`` are their places in increasing order, missing cells last; ``values`` the distinct numbers, ``counts`` how
+    many cells hold each, and ``ranks`` which of them each cell holds, the number of values where it is missing.
+    """
+
+    order: NDArray[np.int64]
+    values: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    ranks: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, cells: NDArray[np.float64]) -> Ranking:
+        """Sort cells."""
+        order, known = np.argsort(cells), len(cells) - int(np.isnan(cells).sum())
+        ordered = cells[order]
+        new = np.append(True, ordered[1:] != ordered[:-1])[: len(cells)]
+        new[known + 1 :] = False
+        starts, ranks = np.flatnonzero(new[:known]), np.empty(len(cells), dtype=np.int32)
+        ranks[order] = np.cumsum(new, dtype=np.int32) - 1
+        return cls(order, ordered[starts], np.diff(np.append(starts, known)), ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +74,8 @@ class ChainColumn:
     bins : int
     commonest : ndarray
         Categories that have a bin of their own, in order; empty for numbers.
+    is_smooth : bool
+        Whether the column has many distinct numbers, none missing and none frequent.
     order : ndarray, optional
         Of very many categories the rank of each, by the mean of what they go with most; None if they are few.
     """
@@ -60,6 +87,7 @@ class ChainColumn:
     edges: NDArray[np.float64]
     bins: int
     commonest: NDArray[np.int64]
+    is_smooth: bool = False
     order: NDArray[np.float64] | None = None
 
     @property
@@ -97,14 +125,6 @@ class ChainColumn:
             return 1.0 / extent.unit
         return extent.step / scale if extent.step is not None and scale else 0.0
 
-    @property
-    def is_smooth(self) -> bool:
-        """Whether the column has many distinct numbers, none missing and none frequent."""
-        if not self.is_number or np.isnan(self.cells).any():
-            return False
-        sizes = np.unique(self.cells, return_counts=True)[1]
-        return bool(len(sizes) >= _MANY and sizes.max() <= LARGEST_SHARE * len(self.cells))
-
     @cached_property
     def bend(self) -> tuple[float, float, float]:
         """Start, zero and end of the squared regressor: near the ends and in the middle of the numbers."""
@@ -127,8 +147,11 @@ class ChainColumn:
             found = found[np.where(absent, 0, cells).astype(np.int64)]
         return np.where(absent, 0, found + shift).astype(np.uint8)
 
-    def score(self) -> tuple[NDArray[np.int64], int]:
-        """What records of a leaf should agree in, and its number of classes; 0 for a number."""
+    def score(self, ranking: Ranking | None = None) -> tuple[NDArray[np.int64], int]:
+        """What records of a leaf should agree in, and its number of classes; 0 for a number.
+
+        The ``ranking`` of the cells is made if it is not there yet.
+        """
         cells, absent = self.cells, np.isnan(self.cells)
         if self.order is not None:
             cells = np.where(absent, np.nan, self.order[np.where(absent, 0, cells).astype(np.int64)])
@@ -141,12 +164,13 @@ class ChainColumn:
             rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
             return np.minimum(rank, _MOST_CLASSES - 1)[places], _MOST_CLASSES
         if absent.any():
-            edges = _bin_edges(cells[~absent], _QUANTILES)
+            edges = _bin_edges(cells[~absent], np.unique(cells[~absent]), _QUANTILES)
             own = np.where(absent, 0, np.searchsorted(edges, cells, side="right") + 1)
             return own.astype(np.int64), len(edges) + 2
-        _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-        middle = (2 * np.cumsum(sizes) - sizes) * _SCORES // (2 * len(cells))
-        return middle[places].astype(np.int64), 0
+        if ranking is None or cells is not self.cells:
+            ranking = Ranking.of(cells)
+        middle = (2 * np.cumsum(ranking.counts) - ranking.counts) * _SCORES // (2 * len(cells))
+        return middle[ranking.ranks], 0
 
     def write(self, cells: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         """Write cells into their coordinates."""
@@ -161,26 +185,33 @@ def read_columns(records: Records, k: int) -> list[ChainColumn]:
 def _read(records: Records, block: Block, missing: Block | None, k: int) -> ChainColumn:
     persons, held = records.persons, records.coordinates
     cells = held.column(block, missing) if isinstance(held, CellsByColumn) else cells_of_block(held, block, missing)
-    rare, known = np.zeros(len(cells), dtype=np.bool_), ~np.isnan(cells)
-    if block.kind is BlockKind.NUMBER and not (block.extent is not None and block.extent.labels):
-        places = np.unique(cells[known], return_inverse=True)[1]
-        rare[known] = count_persons(places, None if persons is None else persons[known])[places] < k
-    room = MOST_BINS - int(missing is not None)
+    rare, smooth, known = np.zeros(len(cells), dtype=np.bool_), False, ~np.isnan(cells)
+    edges, commonest = np.empty(0), np.empty(0, dtype=np.int64)
+    order, room = None, MOST_BINS - int(missing is not None)
     if block.kind is BlockKind.NUMBER:
-        edges, commonest = _bin_edges(cells[~np.isnan(cells)], room), np.empty(0, dtype=np.int64)
+        ranking = Ranking.of(cells)
+        if not (block.extent is not None and block.extent.labels):
+            many = ranking.counts
+            if persons is not None:
+                many = count_persons(np.where(known, ranking.ranks, -1), persons, len(many))
+            rare = np.append(many < k, False)[ranking.ranks]
+        smooth = bool(
+            known.all() and len(ranking.values) >= _MANY and ranking.counts.max() <= LARGEST_SHARE * len(cells)
+        )
+        if smooth and rare.sum() > _SCATTERED * len(rare):
+            rare[:] = True
+        edges = _bin_edges(cells[known], ranking.values, room)
         bins = len(edges) + 1
     elif block.kind is BlockKind.CODE:
         order = _rank_categories(records, block, cells)
-        edges = _bin_edges(order[cells[~np.isnan(cells)].astype(np.int64)], room)
-        none = np.empty(0, dtype=np.int64)
-        return ChainColumn(block, missing, cells, rare, edges, len(edges) + 1 + int(missing is not None), none, order)
+        ranks = order[cells[known].astype(np.int64)]
+        edges = _bin_edges(ranks, np.unique(ranks), room)
+        bins = len(edges) + 1
     else:
-        sizes = np.bincount(cells[~np.isnan(cells)].astype(np.int64), minlength=block.categories)
-        commonest, edges = np.sort(np.argsort(-sizes, kind="stable")[: room - 1]), np.empty(0)
+        sizes = np.bincount(cells[known].astype(np.int64), minlength=block.categories)
+        commonest = np.sort(np.argsort(-sizes, kind="stable")[: room - 1])
         bins = len(commonest) + 1
-    column = ChainColumn(block, missing, cells, rare, edges, bins + int(missing is not None), commonest)
-    scattered = rare.sum() > _SCATTERED * len(rare) and column.is_smooth
-    return replace(column, rare=np.ones(len(rare), dtype=np.bool_)) if scattered else column
+    return ChainColumn(block, missing, cells, rare, edges, bins + int(missing is not None), commonest, smooth, order)
 
 
 def _rank_categories(records: Records, block: Block, cells: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,9 +238,8 @@ def _rank_categories(records: Records, block: Block, cells: NDArray[np.float64])
     return ranks
 
 
-def _bin_edges(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+def _bin_edges(numbers: NDArray[np.float64], distinct: NDArray[np.float64], most: int) -> NDArray[np.float64]:
     """Edges of at most ``most`` bins: between distinct numbers, or at quantiles if there are more."""
-    distinct = np.unique(numbers)
     if len(distinct) <= most:
         return np.asarray((distinct[1:] + distinct[:-1]) / 2)
     return np.unique(np.quantile(numbers, np.arange(1, most) / most, method="inverted_cdf"))

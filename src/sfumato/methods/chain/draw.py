@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import count_persons
-from sfumato.methods.chain.columns import LARGEST_SHARE, ChainColumn
+from sfumato.core.compiled import compiled
+from sfumato.methods.chain.columns import LARGEST_SHARE, ChainColumn, Ranking
 from sfumato.methods.chain.regression import ColumnRegression, Predictors, Regressions
 from sfumato.methods.chain.trees import Tree, grow_tree
 
@@ -84,13 +85,55 @@ class DrawnCells:
 
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """Donor cells, leaf after leaf and sorted inside, with start and size of each leaf."""
+    """Donor cells, leaf after leaf and sorted inside, with start and size of each leaf.
 
-    cells: NDArray[np.float64]
-    rare: NDArray[np.bool_]
-    labels: NDArray[np.int64]
+    A cell is given by the rank of its number among the distinct ``values``, the last of which is that of missing cells.
+    ``counts`` tells how many cells of the column hold each number, ``supplied`` how many donors, and ``rare`` those
+    that too few hold; ``cells`` is the number of cells of the column.
+    """
+
+    ranks: NDArray[np.int32]
     first: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    values: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    supplied: NDArray[np.int64]
+    rare: NDArray[np.bool_]
+    cells: int
+
+    @classmethod
+    def of(
+        cls,
+        ranking: Ranking,
+        rare: NDArray[np.bool_],
+        labels: NDArray[np.int64],
+        nodes: int,
+        donors: NDArray[np.bool_] | None = None,
+    ) -> _Leaves:
+        """Leaves of ranked cells, of which some may be rare and some may not be donors."""
+        order, counts = ranking.order, ranking.counts
+        held, supplied = np.append(rare[order[np.cumsum(counts) - counts]], False), counts
+        if donors is not None:
+            order, supplied = order[donors[order]], np.bincount(ranking.ranks[donors], minlength=len(held))[:-1]
+        sizes, ranks = np.bincount(labels[order], minlength=nodes), np.empty(len(order), dtype=np.int32)
+        first = np.cumsum(sizes) - sizes
+        _fill_leaves(order, labels, ranking.ranks, first.copy(), ranks)
+        return cls(ranks, first, sizes, np.append(ranking.values, np.nan), counts, supplied, held, len(labels))
+
+
+@compiled
+def _fill_leaves(
+    order: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    ranks: NDArray[np.int32],
+    at: NDArray[np.int64],
+    filled: NDArray[np.int32],
+) -> None:
+    """Put cells, in order, into the leaves that begin at ``at``."""
+    for place in order:
+        leaf = labels[place]
+        filled[at[leaf]] = ranks[place]
+        at[leaf] += 1
 
 
 @dataclass(frozen=True)
@@ -131,20 +174,19 @@ class ColumnStep:
         """Draw one cell for each row, given its cells and bins of the preceding columns."""
         leaves = self.tree.leaves_of(codes, strata)
         chosen = self.supply.first[leaves] + rng.integers(0, self.supply.sizes[leaves])
-        cells, moves = self.supply.cells[chosen].copy(), self.supply.rare[chosen]
+        ranks = self.supply.ranks[chosen]
+        cells, moves = self.supply.values[ranks], self.supply.rare[ranks]
         if moves.any():
             moved = _move_numbers(self.supply, chosen[moves], self.k, self.reach_factor, rng)
-            cells[moves] = (
-                moved
-                if self.regression is not None
-                else _off_the_original(self.supply.cells, cells[moves], moved, self.column.step)
-            )
+            if self.regression is None:
+                moved = _off_the_original(self.supply, cells[moves], moved, self.column.step)
+            cells[moves] = moved
         present = ~np.isnan(cells) & self.column.is_number
         if self.regression is not None:
             cells = np.nan_to_num(cells) + self.regression.at(drawn, codes)
         elif self.column.is_graded:
             copied = present & ~moves
-            cells[copied] = _adjacent_numbers(self.column, cells[copied], rng)
+            cells[copied] = _adjacent_numbers(self.supply, ranks[copied], rng)
         return DrawnCells(cells, present & ~moves, present & moves)
 
 
@@ -153,27 +195,28 @@ def prepare_step(place: int, before: Sequence[int], people: SourceRecords, rng: 
     column = people.columns[place]
     regressed = people.regressions.fit(place, before)
     beyond, regression = (column, None) if regressed is None else regressed
-    tree = grow_on(beyond, before, people)
+    ranking = Ranking.of(beyond.cells)
+    tree = grow_on(beyond, before, people, ranking)
     labels = tree.labels
-    supplies = None if people.persons is None else _bound_contributions(labels, people.persons, people.leaf, rng)
-    supply = _sort_into_leaves(beyond, labels, len(tree.nodes), supplies)
+    donors = None if people.persons is None else _bound_contributions(labels, people.persons, people.leaf, rng)
+    supply = _Leaves.of(ranking, beyond.rare, labels, len(tree.nodes), donors)
     used = supply.sizes > 0
     size = count_persons(labels, people.persons)[labels]
-    low, high = supply.cells[supply.first[used]], supply.cells[supply.first[used] + supply.sizes[used] - 1]
+    low, high = supply.ranks[supply.first[used]], supply.ranks[supply.first[used] + supply.sizes[used] - 1]
     counts = LeafCounts(
         leaves=int(used.sum()),
         smallest=int(size.min()),
         short=int((size < np.maximum(people.levels, people.leaf)).sum()),
-        alike=int(((low == high) | (np.isnan(low) & np.isnan(high))).sum()),
+        alike=int((low == high).sum()),
         regressed=regression is not None,
     )
     return ColumnStep(column, tree, supply, regression, people.k, people.reach_factor, counts)
 
 
-def grow_on(column: ChainColumn, before: Sequence[int], people: SourceRecords) -> Tree:
-    """Tree for a column on the preceding ones; of many, on the most predictive."""
-    score, classes = column.score()
-    chosen = people.predictors.most_predictive(score, classes, before)
+def grow_on(column: ChainColumn, before: Sequence[int], people: SourceRecords, ranking: Ranking | None = None) -> Tree:
+    """Tree for a column, with the ranking of its cells, on the preceding ones; of many, on the most predictive."""
+    score, classes = column.score(ranking)
+    chosen = people.predictors.most_predictive(lambda: (score, classes), before)
     apart = people.apart and 0 in before
     if apart and chosen[0] != 0:
         chosen = [0, *chosen]
@@ -217,17 +260,6 @@ def _bound_contributions(
     return rank < most[labels]
 
 
-def _sort_into_leaves(
-    column: ChainColumn, labels: NDArray[np.int64], nodes: int, supplies: NDArray[np.bool_] | None
-) -> _Leaves:
-    order = np.argsort(column.cells)
-    if supplies is not None:
-        order = order[supplies[order]]
-    order = order[np.argsort(labels[order], kind="stable")]
-    sizes = np.bincount(labels[order], minlength=nodes)
-    return _Leaves(column.cells[order], column.rare[order], labels[order], np.cumsum(sizes) - sizes, sizes)
-
-
 def _move_numbers(
     leaves: _Leaves, chosen: NDArray[np.int64], k: int, reach_factor: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
@@ -241,22 +273,23 @@ def _move_numbers(
     a quarter of the leaf, where as many of its values lie on both sides. The only number of a leaf moves towards those
     of the table, and the only one of a table becomes a missing cell.
     """
-    known = ~np.isnan(leaves.cells)
-    new = known.copy()
-    new[1:] &= (leaves.cells[1:] != leaves.cells[:-1]) | (leaves.labels[1:] != leaves.labels[:-1])
-    run = np.cumsum(new) - 1
-    values, labels = leaves.cells[new], leaves.labels[new]
-    count = np.bincount(labels, minlength=len(leaves.sizes))
-    begin = np.cumsum(count) - count
-    at, own = run[chosen], leaves.labels[chosen]
+    known = leaves.ranks < len(leaves.counts)
+    new, starts = known.copy(), leaves.first[leaves.sizes > 0]
+    new[1:] &= leaves.ranks[1:] != leaves.ranks[:-1]
+    new[starts] = known[starts]
+    until = np.append(0, np.cumsum(new))
+    begin = until[leaves.first]
+    count = until[leaves.first + leaves.sizes] - begin
+    ranks, labels, at = leaves.ranks[new], np.repeat(np.arange(len(count)), count), until[chosen + 1] - 1
+    values, own, common = leaves.values[ranks], labels[at], ~leaves.rare[:-1] & (leaves.supplied > 0)
     reach = np.maximum(np.clip(count[own] // 10, 1, max(1, k // 2)), count[own] // 50)
     end = begin[own] + count[own] - 1
     wider = np.minimum((reach * reach_factor).astype(np.int64), count[own] // 4)
     reach = np.maximum(reach, np.minimum(wider, np.minimum(at - begin[own], end - at)))
     low, high = values[np.maximum(at - reach, begin[own])], values[np.minimum(at + reach, end)]
     here = values[at]
-    lowest, highest = _numbers_around(leaves.cells[known], here, k, reach_factor)
-    common, shared = _nearest_common(values, labels, ~leaves.rare[new], at), leaves.cells[known & ~leaves.rare]
+    lowest, highest = (ends[ranks[at]] for ends in _numbers_around(leaves, k, reach_factor))
+    nearest, shared = _nearest_common(values, labels, common[ranks], at), leaves.values[:-1][common]
     between = (here > shared.min(initial=np.inf)) & (here < shared.max(initial=-np.inf))
     alone = low == high
     low = np.where(alone, lowest, np.maximum(low, lowest))
@@ -264,58 +297,55 @@ def _move_numbers(
     down = (rng.random(len(at)) * (high - low) < high - here) & (low < here) | (high == here)
     moved = here + rng.random(len(at)) * (np.where(down, low, high) - here)
     moved = np.where(low == high, np.nan, moved)
-    return np.where(between & (common >= lowest) & (common <= highest), common, moved)
+    return np.where(between & (nearest >= lowest) & (nearest <= highest), nearest, moved)
 
 
 def _off_the_original(
-    supply: NDArray[np.float64], here: NDArray[np.float64], moved: NDArray[np.float64], step: float
+    leaves: _Leaves, here: NDArray[np.float64], moved: NDArray[np.float64], step: float
 ) -> NDArray[np.float64]:
     """Moved numbers, one step further if rounding would restore the original; never beyond the table's range."""
     back = np.abs(moved - here) < 0.5 * step  # False for missing cells
     if not back.any():
         return moved
-    low, high = np.nanmin(supply), np.nanmax(supply)
+    low, high = leaves.values[np.flatnonzero(leaves.supplied)[[0, -1]]]
     down = np.where(here + step > high, True, (moved < here) & (here - step >= low))
     further = np.where(down, here - step, here + step)
     return np.where(back, np.where(further < low, np.nan, further), moved)
 
 
-def _adjacent_numbers(column: ChainColumn, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Numbers adjacent to these in the table, none of them rare.
+def _adjacent_numbers(leaves: _Leaves, drawn: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Numbers adjacent to these, given by rank, in the table, none of them rare.
 
     So that people's own numbers are no likelier in the rows of their leaf than those around them. At most a fiftieth
     of the numbers lies between; one that many hold stays as it is, and none goes past it.
     """
-    held = column.cells[~column.rare & ~np.isnan(column.cells)]
-    values, many = np.unique(held, return_counts=True)
-    heaped = many > LARGEST_SHARE * len(column.cells)
+    many = np.where(leaves.rare[:-1], 0, leaves.counts)
+    heaped = many > LARGEST_SHARE * leaves.cells
     heaped |= many > LARGEST_SHARE * many[~heaped].sum()  # amounts beside many zeros have heaps of their own
-    heaps = values[heaped]
-    rest = np.sort(held[~np.isin(held, heaps)])
-    reach_factor, loose = int(_BESIDE * len(rest)), np.flatnonzero(~np.isin(cells, heaps))
-    if not reach_factor or not len(loose):
+    rest = np.repeat(leaves.values[:-1], np.where(heaped, 0, many))
+    cells, reach, loose = leaves.values[drawn], int(_BESIDE * len(rest)), np.flatnonzero(~heaped[drawn])
+    if not reach or not len(loose):
         return cells
-    drawn, cells = cells[loose], cells.copy()
-    first, last = np.searchsorted(rest, drawn, side="left"), np.searchsorted(rest, drawn, side="right")
-    place = np.abs(rng.integers(first, last) + rng.integers(-reach_factor, reach_factor + 1, len(loose)))
-    beside = rest[np.minimum(place, 2 * (len(rest) - 1) - place)]
-    cells[loose] = np.where(np.searchsorted(heaps, beside) == np.searchsorted(heaps, drawn), beside, drawn)
+    last = np.cumsum(np.where(heaped, 0, many))
+    first, own = last - np.where(heaped, 0, many), drawn[loose]
+    place = np.abs(rng.integers(first[own], last[own]) + rng.integers(-reach, reach + 1, len(loose)))
+    beside, heaps = rest[np.minimum(place, 2 * (len(rest) - 1) - place)], leaves.values[:-1][heaped]
+    cells[loose] = np.where(np.searchsorted(heaps, beside) == np.cumsum(heaped)[own], beside, cells[loose])
     return cells
 
 
-def _numbers_around(
-    cells: NDArray[np.float64], here: NDArray[np.float64], k: int, reach_factor: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers of the table with k cells of others, or a fiftieth of all values, in between.
+def _numbers_around(leaves: _Leaves, k: int, reach_factor: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each number the donors' numbers with k cells of others, or a fiftieth of all values, in between.
 
     For each time that ``reach_factor`` is beyond one, a fiftieth of all cells more.
     """
-    values, held = np.unique(cells, return_counts=True)
-    place, upto = np.searchsorted(values, here), np.cumsum(held)
-    most, under = max(k, len(values) // 50) + int((reach_factor - 1.0) * len(cells)) // 50, upto - held
-    low = np.searchsorted(under, under[place] - most, side="right") - 1
-    high = np.searchsorted(upto, upto[place] + most)
-    return values[np.maximum(low, 0)], values[np.minimum(high, len(values) - 1)]
+    held = leaves.supplied > 0
+    values, upto = leaves.values[:-1][held], np.cumsum(leaves.supplied[held])
+    under, at = upto - leaves.supplied[held], np.cumsum(held) - 1
+    most = max(k, len(values) // 50) + int((reach_factor - 1.0) * upto[-1]) // 50
+    low = np.searchsorted(under, under - most, side="right") - 1
+    high = np.searchsorted(upto, upto + most)
+    return values[np.maximum(low, 0)][at], values[np.minimum(high, len(values) - 1)][at]
 
 
 def _nearest_common(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -131,10 +131,11 @@ class Predictors:
             self.bins = bins - bins.mean(axis=1, keepdims=True)
             self.spread = np.maximum((self.bins**2).sum(axis=1), 1e-9)
 
-    def most_predictive(self, score: NDArray[np.int64], classes: int, before: Sequence[int]) -> list[int]:
-        """Places of the columns that predict a score best among those at ``before``, in order."""
+    def most_predictive(self, scored: Callable[[], tuple[NDArray[np.int64], int]], before: Sequence[int]) -> list[int]:
+        """Places of the columns that predict a score and its classes best among those at ``before``, in order."""
         if len(before) <= _MOST_BEFORE:
             return list(before)
+        score, classes = scored()
         high = max(1, int(score.max()) + 1)
         groups = score[self.some] if classes else score[self.some] * _GROUPS // high
         within = (np.unique(groups)[:, None] == groups).astype(np.float32)
@@ -168,7 +169,7 @@ class Regressions:
         column, n = self.columns[place], len(self.codes)
         if not before or not column.is_smooth:
             return None
-        chosen = self.predictors.most_predictive(*column.score(), before)
+        chosen = self.predictors.most_predictive(column.score, before)
         first = self.columns[before[0]]
         by = before[0] if first.is_classes and first.bins <= FEW_CLASSES else None
         gram = self._gram([*chosen, place], by)
@@ -194,10 +195,10 @@ class Regressions:
 
     def _gram(self, wanted: Sequence[int], by: int | None) -> _Gram:
         """The Gram matrix that all regressions share, or in very wide tables that of the wanted columns."""
-        width = sum(_width(column, 1 if by is None else self.columns[by].bins) for column in self.columns)
-        if width > _MOST_REGRESSORS:
-            return _Gram.of({each: self.columns[each] for each in wanted}, by if by in wanted else None, self.codes)
         if by not in self._shared:
+            width = sum(_width(column, 1 if by is None else self.columns[by].bins) for column in self.columns)
+            if width > _MOST_REGRESSORS:
+                return _Gram.of({each: self.columns[each] for each in wanted}, by if by in wanted else None, self.codes)
             self._shared[by] = _Gram.of(dict(enumerate(self.columns)), by, self.codes)
         return self._shared[by]
 

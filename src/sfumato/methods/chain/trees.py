@@ -21,6 +21,8 @@ MOST_BINS = 256
 
 _FEATURE, _LEFT, _RIGHT = range(3)
 _ROUNDING = 1e-9
+_SHIFT, _PACKED = 40, 1 << 22  # bits of a sum of scores, and how many records' scores go into them
+_ONE = 1 << _SHIFT
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ def grow_tree(
     nominal : ndarray of shape (columns before,)
         Those whose bins have no order.
     score : ndarray of shape (n,)
-        What leaves shall be alike in: a whole number, or a class where there are ``classes``.
+        What leaves shall be alike in: a whole number below 4096, or a class where there are ``classes``.
     classes : int
         How many classes; 0 where scores are numbers.
     levels : ndarray of shape (n,)
@@ -136,6 +138,7 @@ class _Bins(NamedTuple):
     at: NDArray[np.int64]
     above: NDArray[np.int64]
     part: NDArray[np.int64]
+    packed: NDArray[np.int64]
 
 
 @compiled
@@ -165,6 +168,7 @@ def _grow(
         np.empty(256, dtype=np.int64),
         np.empty(257, dtype=np.int64),
         np.empty(width, dtype=np.int64),
+        np.empty(256, dtype=np.int64),
     )
     ends, whole = np.empty((people, 2), dtype=np.int64), np.empty(width, dtype=np.int64)
     aside, aside_codes = np.empty(len(rows.place), dtype=np.int64), np.empty(len(rows.place), dtype=np.uint8)
@@ -197,7 +201,7 @@ def _grow(
                 if goes_left[code]:
                     lower[node, code >> 3] |= np.uint8(1 << (code & 7))
             nodes[node, _FEATURE], nodes[node, _LEFT], nodes[node, _RIGHT] = chosen, made, made + 1
-            middle = _partition_node(rows, chosen, goes_left, first, last, aside, aside_codes)
+            middle = _partition_node(rows, chosen, goes_left, first, last, leaf, aside, aside_codes)
             spans[made, 0], spans[made, 1], spans[made + 1, 0], spans[made + 1, 1] = first, middle, middle, last
             made += 2
         node += 1
@@ -229,17 +233,27 @@ def _fill_bins(
     """Count a node's records by the bins of a column; return the number of non-empty bins."""
     count, high, total = found.counts, found.high, found.total
     count[:bins] = 0
-    for place in range(first, last):
-        x, its = rows.codes[column, place], rows.score[place]
-        if count[x] == 0:
-            high[x] = 0
-            total[x] = 0
-        count[x] += 1
-        if classes:
-            total[x, its] += 1
-        else:
-            total[x, 0] += its
-        if levelled:
+    if classes:
+        for place in range(first, last):
+            x = rows.codes[column, place]
+            if count[x] == 0:
+                total[x] = 0
+            count[x] += 1
+            total[x, rows.score[place]] += 1
+    else:
+        total[:bins, 0] = 0
+        for start in range(first, last, _PACKED):  # count and sum in one word
+            stop, packed = min(start + _PACKED, last), found.packed
+            packed[:bins] = 0
+            for place in range(start, stop):
+                packed[rows.codes[column, place]] += _ONE + rows.score[place]
+            for x in range(bins):
+                count[x] += packed[x] >> _SHIFT
+                total[x, 0] += packed[x] & (_ONE - 1)
+    high[:bins] = 0
+    if levelled:
+        for place in range(first, last):
+            x = rows.codes[column, place]
             high[x] = max(high[x], rows.levels[place])
     held = 0
     for x in range(bins):
@@ -318,10 +332,13 @@ def _best_cut(found: _Bins, held: int, whole: NDArray[np.int64], n: int, leaf: i
             break
         if found.left[place] < max(leaf, below) or found.right[place] < above[place + 1]:
             continue
-        one, other = 0.0, 0.0
-        for t in range(len(whole)):
-            one += float(part[t]) * float(part[t])
-            other += float(whole[t] - part[t]) * float(whole[t] - part[t])
+        if len(whole) == 1:
+            one, other = float(part[0]) * float(part[0]), float(whole[0] - part[0]) * float(whole[0] - part[0])
+        else:
+            one, other = 0.0, 0.0
+            for t in range(len(whole)):
+                one += float(part[t]) * float(part[t])
+                other += float(whole[t] - part[t]) * float(whole[t] - part[t])
         apart = one / got + other / (n - got)
         if apart > best:
             best, cut = apart, place
@@ -335,6 +352,7 @@ def _partition_node(
     goes_left: NDArray[np.bool_],
     first: int,
     last: int,
+    leaf: int,
     aside: NDArray[np.int64],
     aside_codes: NDArray[np.uint8],
 ) -> int:
@@ -342,26 +360,27 @@ def _partition_node(
     side = np.empty(last - first, dtype=np.bool_)
     for place in range(first, last):
         side[place - first] = goes_left[rows.codes[column, place]]
+    middle = int(first + _stable_partition(rows.place[first:last], side, aside))
+    if max(middle - first, last - middle) < 2 * leaf:  # no child is looked at
+        return middle
     for each in range(len(rows.codes)):
         _stable_partition(rows.codes[each, first:last], side, aside_codes)
     if len(rows.persons):
         _stable_partition(rows.persons[first:last], side, aside)
     _stable_partition(rows.score[first:last], side, aside)
     _stable_partition(rows.levels[first:last], side, aside)
-    return int(first + _stable_partition(rows.place[first:last], side, aside))
+    return middle
 
 
 @inner
 def _stable_partition(line: NDArray[Any], side: NDArray[np.bool_], aside: NDArray[Any]) -> int:
     """Move the records of the first child to the front; return their number."""
-    low, put = 0, 0
-    for place in range(len(line)):
-        if side[place]:
-            line[low] = line[place]
-            low += 1
-        else:
-            aside[put] = line[place]
-            put += 1
+    low, put = whole_number(0), whole_number(0)
+    for place in range(len(line)):  # written twice, because a branch would be mispredicted every other time
+        mine, here = whole_number(side[place]), line[place]
+        line[low] = aside[put] = here
+        low += mine
+        put += 1 - mine
     for place in range(put):  # a slice would compile what to say where lengths differ
         line[low + place] = aside[place]
     return low
