@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.attacks.known_input import KNOWN_INPUT, PUBLIC_MOMENTS, mean_as_tries, undo, undo_lines, undo_turn
+from sfumato.assess.attacks.known_input import (
+    KNOWN_INPUT,
+    PUBLIC_MOMENTS,
+    mean_as_tries,
+    moved_columns,
+    undo,
+    undo_lines,
+    undo_turn,
+)
 from sfumato.assess.findings import wilson
 from sfumato.assess.glossary import show
 from sfumato.assess.plain import risk_sentence
@@ -243,8 +252,6 @@ def test_tables_that_were_not_moved_are_not_attacked() -> None:
 
 
 def test_rows_whose_origin_is_not_known_are_not_attacked() -> None:
-    import dataclasses
-
     study = dataclasses.replace(moved(draw(1), Rotation(), 1), workings=OwnerDetails())
     assert all("descends" in str(finding.reason) for finding in run_measure(KNOWN_INPUT, study))
 
@@ -259,3 +266,114 @@ def test_sec_of_a_shift_is_0_while_one_known_row_undoes_it() -> None:
     study = moved(draw(4), Translation(), 4)
     assert value(SECURITY, study, "security") == pytest.approx(0, abs=1e-20)
     assert value(KNOWN_INPUT, study, "known-input-rows") == 1
+
+
+def test_one_known_row_gives_the_factor_of_each_column_in_which_it_is_not_0() -> None:
+    before, after = np.array([[2.0, 0.0, 3.0]]), np.array([[1.0, 0.0, 6.0]])
+    released = np.array([[5.0, 7.0, 8.0], [1.0, 1.0, 1.0]])
+    np.testing.assert_array_equal(undo(before, after, released, ("mult",)), [[10.0, 7.0, 4.0], [2.0, 1.0, 0.5]])
+
+
+@pytest.mark.parametrize("mechanism", [Rotation(units={"a": 0.01, "c": 3000.0}), Hybrid(units={"b": 700.0})])
+def test_units_in_which_columns_were_turned_are_known_like_the_method(mechanism: Any) -> None:
+    study = moved(draw(5), mechanism, 5)
+    assert value(KNOWN_INPUT, study, "known-input-recovery") == 1.0
+
+
+def test_rows_in_which_either_side_lacks_a_cell_are_neither_known_nor_undone() -> None:
+    study = moved(draw(6, 60), Translation(), 6)
+    pair = study.pairs[1]
+    gone = np.arange(60) < 5
+    original = dataclasses.replace(pair.original, absent=gone, values=np.where(gone, 1e6, pair.original.values))
+    released = dataclasses.replace(
+        pair.released, absent=gone[::-1], values=np.where(gone[::-1], -1e6, pair.released.values)
+    )
+    pairs = (study.pairs[0], dataclasses.replace(pair, original=original, released=released), *study.pairs[2:])
+    whole = moved_columns(dataclasses.replace(study, pairs=pairs), 1000, np.random.default_rng(1))
+    assert len(whole.before) == 50
+    assert np.abs(whole.before).max() < 1e3
+    assert value(KNOWN_INPUT, dataclasses.replace(study, pairs=pairs), "known-input-recovery") == 1.0
+
+
+def test_only_columns_that_were_moved_are_undone() -> None:
+    study = moved(draw(7), Translation(), 7)
+    facts = tuple(
+        dataclasses.replace(fact, columns=("a", "c")) if isinstance(fact, Transformed) else fact for fact in study.facts
+    )
+    assert moved_columns(dataclasses.replace(study, facts=facts), 100, np.random.default_rng(1)).names == ("a", "c")
+
+
+def test_numbers_may_have_been_rounded_by_half_of_their_step() -> None:
+    table = pa.table({"a": np.arange(50) / 4, "b": np.arange(50) * 3.0, "c": np.random.default_rng(1).random(50)})
+    found = moved_columns(claimed(table, table, ("add",)), 50, np.random.default_rng(1))
+    spread = [float(np.std(np.asarray(table[name]))) for name in "abc"]
+    assert found.rounding[:2] == pytest.approx([0.125 / spread[0], 1.5 / spread[1]])
+    assert found.rounding[2] < 1e-9
+
+
+def test_three_rows_are_enough_and_rows_that_are_all_alike_are_not() -> None:
+    three = claimed(draw(1, 3), draw(1, 3), ("add",))
+    assert value(KNOWN_INPUT, three, "known-input-recovery") == 1.0
+    assert [each.name.split("/")[-1] for each in found(KNOWN_INPUT, three).values()][2:] == ["1 rows", "2 rows"]
+    table = draw(1, 40)
+    same = pa.table({name: np.full(40, 0.1 + place) for place, name in enumerate("abcd")})  # 0.1 differs from its mean
+    for measure in BOTH:
+        for finding in found(measure, claimed(same, table, ("add",))).values():
+            assert "nothing differs" in str(finding.reason)
+
+
+def test_a_column_that_is_constant_does_not_count_though_its_mean_is_rounded() -> None:
+    table = draw(3, 100)
+    study = claimed(
+        table.append_column("e", pa.array(np.full(100, 0.1))),
+        table.append_column("e", pa.array(np.full(100, 0.3))),
+        ("add",),
+    )
+    assert moved_columns(study, 100, np.random.default_rng(1)).recovered(np.zeros((100, 5)), np.arange(100)) < 0.1
+    assert value(PUBLIC_MOMENTS, study, "public-moments-recovery") == 1.0
+    assert value(KNOWN_INPUT, study, "known-input-recovery") == 1.0
+
+
+def test_the_curve_covers_as_many_rows_as_few_columns_and_the_certificate_take() -> None:
+    rng = np.random.default_rng(2)
+    table = pa.table({f"c{place}": rng.normal(5.0 * place, 1.0, 300) for place in range(9)})
+    findings = found(KNOWN_INPUT, moved(table, Rotation(), 2))
+    numbers = [int(name.split("/")[1].split()[0]) for name in findings if "/" in name]
+    assert numbers == [1, 2, 3, 4, 5, 8, 9, 10]
+    first = findings["known-input-recovery"]
+    assert first.attempts == 300
+    assert "who knows 5 original rows and the released rows made from them" in first.meaning
+    assert "who knows 9 original rows" in findings["known-input-recovery/9 rows"].meaning
+    assert first.baseline == pytest.approx(0.08, abs=0.02)  # within a tenth of a deviation of each column's own mean
+    assert findings["known-input-rows"].baseline == 0.0
+    assert findings["known-input-rows"].attempts == 300
+
+
+def test_numbers_of_known_rows_are_doubled_up_to_half_of_all_or_64_a_column_while_they_recover_little() -> None:
+    for columns, last in (("abcd", [10, 20, 40, 80, 160]), ("a", [10, 20, 40])):
+        original, released = (draw(seed, 320).select(list(columns)) for seed in (10, 11))
+        findings = found(KNOWN_INPUT, claimed(original, released, ("rotate",)))
+        numbers = [int(name.split("/")[1].split()[0]) for name in findings if "/" in name]
+        assert numbers == [1, 2, 3, 4, 5, *last]
+
+
+def test_how_many_rows_were_attacked_is_said_where_not_all_were() -> None:
+    study = moved(draw(8), Translation(), 8)
+    study = dataclasses.replace(study, sizes=dataclasses.replace(study.sizes, attempts=100, training=150))
+    for name in ("known-input-recovery", "known-input-rows"):
+        assert found(KNOWN_INPUT, study)[name].attempts == 100
+        assert "counted on 100 rows drawn at random" in found(KNOWN_INPUT, study)[name].meaning
+    finding = found(PUBLIC_MOMENTS, study)["public-moments-recovery"]
+    assert finding.attempts == 150
+    assert finding.interval == pytest.approx(wilson(150, 150))
+    assert "counted on 150 rows drawn at random" in finding.meaning
+
+
+def test_columns_that_lean_either_way_are_turned_over_each_by_its_own_skewness() -> None:
+    """Whether their means are above or below 0."""
+    rng = np.random.default_rng(9)
+    right, left = rng.exponential(5.0, 400), -rng.exponential(1.0, 400)
+    table = pa.table({"a": right - 100, "b": left + 50, "c": right[::-1] + 100, "d": left[::-1] - 50})
+    factors = {"a": -2.0, "b": -0.5, "c": 3.0, "d": 0.7}
+    after = pa.table({name: factor * np.asarray(table[name]) for name, factor in factors.items()})
+    assert value(PUBLIC_MOMENTS, claimed(table, after, ("mult",)), "public-moments-recovery") == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.labels import LABEL_INFERENCE, gain_interval
 from sfumato.assess.findings import Finding, Tries
-from sfumato.assess.study import study_of
+from sfumato.assess.study import Sizes, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
 from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
@@ -26,7 +27,9 @@ def findings(
     original: pa.Table, released: pa.Table, seed: int = 5, target: str | None = "colour", **more: Any
 ) -> dict[str, Finding]:
     codec = Codec.fit(original, Schema.infer(original, target=target))
+    sizes = more.pop("sizes", None)
     this = study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
+    this = this if sizes is None else dataclasses.replace(this, sizes=sizes)
     return {finding.name: finding for finding in run_measure(LABEL_INFERENCE, this)}
 
 
@@ -172,3 +175,46 @@ def test_a_column_that_lost_all_its_cells_does_not_stop_the_attack() -> None:
     released = original.set_column(0, "x", pa.nulls(120, original.schema.field("x").type))
     for name in SHARES:
         assert findings(original, released)[name].value is not None
+
+
+def test_held_out_people_of_whom_nobody_has_a_class_are_no_control() -> None:
+    holdout = draw_table(3).set_column(3, "colour", pa.nulls(600, pa.string()))
+    found = findings(draw_table(1), draw_table(1), holdout=holdout)
+    assert found["label-inference"].value == 1.0
+    assert found["label-inference"].control is None
+    assert found["label-inference-excess"].value is None
+
+
+def test_held_out_people_without_a_class_are_no_control() -> None:
+    """The others have a copy of their own row in the release, so that all of them are found."""
+    original = draw_table(1)
+    gaps = pa.array([None if row % 2 else colour for row, colour in enumerate(original["colour"].to_pylist())])
+    found = findings(original, original, holdout=original.set_column(3, "colour", gaps))
+    assert found["label-inference"].control == 1.0
+    assert found["label-inference-excess"].value == 0.0
+
+
+def test_a_gap_that_stands_only_where_the_class_is_u_tells_it() -> None:
+    """The gap is in a column of categories, whose first is what a gap would be taken for."""
+    tables = []
+    for seed in (1, 2, 3):
+        classes = np.random.default_rng(seed).choice(["u", "v"], 400)
+        gaps = [None if each == "u" or row % 9 == 0 else "first" for row, each in enumerate(classes)]
+        other = np.random.default_rng(seed + 9).choice(["first", "second"], 400, p=[0.97, 0.03])
+        tables.append(pa.table({"gap": [gap and cell for gap, cell in zip(gaps, other, strict=True)], "c": classes}))
+    found = findings(tables[0], tables[1], target="c", holdout=tables[2])["label-inference-boosting"]
+    assert found.value is not None
+    assert found.value > 0.85
+    assert found.control is not None
+    assert found.control > 0.85
+
+
+def test_how_many_were_drawn_is_said_where_not_all_were() -> None:
+    table = draw_table(1)
+    assert "drawn at random" not in findings(table, table, sizes=Sizes(attempts=600))["label-inference"].meaning
+    some = findings(table, table, sizes=Sizes(attempts=50))["label-inference"]
+    assert some.attempts == 50
+    assert "; counted on 50 people drawn at random." in some.meaning
+    persons = np.arange(600) // 3
+    assert "50" in findings(table, table, sizes=Sizes(attempts=50), persons=persons)["label-inference"].meaning
+    assert findings(table, table, persons=persons)["label-inference"].attempts == 200

@@ -142,6 +142,88 @@ def test_a_gap_that_stands_only_where_the_label_is_yes_tells_it(telling: pa.Tabl
     assert hidden_label(telling, leaky) > 0.95
 
 
+def test_labels_that_are_shown_teach_too() -> None:
+    """Half of those that are hidden are too few to learn from."""
+    rng = np.random.default_rng(8)
+    level = rng.integers(0, 60, 400)
+    label = np.where(level > 29, "yes", "no")
+    shown = pa.array([None if row < 30 else str(each) for row, each in enumerate(label)])
+    table = pa.table({"level": level, "noise": rng.random(400).round(4), "ill": label})
+    told = study(
+        table,
+        table.set_column(2, "ill", shown),
+        facts=(Downgraded("ill", 400, 30, 0.1, 0.0, 2, 1),),
+        workings=OwnerDetails(origin=np.arange(400)),
+    )
+    finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
+    assert finding.attempts == 15  # half of the thirty, and none whose label is shown
+    assert finding.value is not None
+    assert finding.value > 0.9
+
+
+def test_labels_that_nobody_has_are_neither_learnt_nor_attacked(telling: pa.Table) -> None:
+    gone = pa.array([None if row % 4 == 0 else each for row, each in enumerate(telling["ill"].to_pylist())])
+    table = telling.set_column(2, "ill", gone)
+    facts = (Downgraded("ill", 400, 300, 0.1, 0.0, 2, 1),)
+    bare = telling.set_column(2, "ill", pa.nulls(400, pa.string()))
+    told = study(table, bare, facts=facts, workings=OwnerDetails(origin=np.arange(400)))
+    finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
+    assert finding.attempts == 150
+    assert finding.value is not None
+    assert finding.value > 0.95
+
+
+def test_a_gap_among_categories_tells_a_hidden_label_too() -> None:
+    """The first category is what a gap would be taken for."""
+    label = np.random.default_rng(9).permutation(["yes", "no"] * 200)
+    kind = [None if each == "yes" else "second" if row % 50 == 0 else "first" for row, each in enumerate(label)]
+    table = pa.table({"kind": kind, "ill": label})
+    assert hidden_label(table, table.set_column(1, "ill", pa.nulls(400, pa.string()))) > 0.95
+
+
+def test_rows_of_a_person_are_either_learnt_from_or_attacked() -> None:
+    """Else the label of a person is learnt by heart from the other rows."""
+    rng = np.random.default_rng(10)
+    persons = np.repeat(rng.permutation(24), 50)
+    label = np.where(rng.permutation(24) % 2 == 0, "yes", "no")[persons]
+    table = pa.table({"who": persons * 10.0, "ill": label})
+    told = study(
+        table,
+        table.set_column(1, "ill", pa.nulls(1200, pa.string())),
+        facts=(Downgraded("ill", 1200, 1200, 0.1, 0.0, 2, 1),),
+        workings=OwnerDetails(origin=np.arange(1200)),
+        persons=persons,
+    )
+    finding = run(HIDDEN_LABEL, told)["hidden-label-inference"]
+    assert finding.attempts == 600
+    assert finding.value is not None
+    assert finding.value < 0.85
+
+
+def test_the_note_says_what_the_cells_of_the_original_tell(telling: pa.Table) -> None:
+    bare = telling.set_column(2, "ill", pa.nulls(400, pa.string())).set_column(0, "level", pa.nulls(400, pa.int64()))
+    told = study(
+        telling,
+        bare,
+        facts=(Downgraded("ill", 400, 400, 0.1, 0.0, 2, 1),),
+        workings=OwnerDetails(origin=np.arange(400)),
+    )
+    meaning = run(HIDDEN_LABEL, told)["hidden-label-inference"].meaning
+    share = float(meaning.rsplit("with the original's cells ", 1)[1].split("\u00a0%")[0])
+    assert 95 < share <= 100
+
+
+def test_how_many_people_were_looked_at_is_said_of_windows() -> None:
+    table = mixed(80)
+    release = sf.sanitize(table, sf.Swapping(window=20, pass_categories=True), seed=3, report=False)
+    told = study(table, release.table, facts=release.certificate.facts, workings=release.workings)
+    few = dataclasses.replace(told, sizes=dataclasses.replace(told.sizes, attempts=20))
+    finding = run(SWAPPED_ROWS, few)["own-row-linkage-swap-windows"]
+    assert finding.attempts == 20
+    assert few.looked(20) in finding.meaning
+    assert "20" in few.looked(20)
+
+
 def test_the_baseline_of_a_hidden_label_is_naming_the_commonest(telling: pa.Table) -> None:
     rare = pa.array(np.where(telling["level"].to_numpy() > 47, "yes", "no"))
     table = telling.set_column(2, "ill", rare)

@@ -313,8 +313,8 @@ class MovedColumns:
 
     @property
     def spread(self) -> Matrix:
-        """Standard deviation of each column before, in its unit."""
-        return np.asarray(self.before.std(axis=0))
+        """Standard deviation of each column before, in its unit; exactly 0 if the column is constant."""
+        return np.asarray(np.where(np.ptp(self.before, axis=0) > 0, self.before.std(axis=0), 0.0))
 
     def recovered(self, guess: Matrix, rows: Places) -> float:
         """Share of cells of some rows that a guess comes close to; columns that are constant do not count."""
@@ -338,7 +338,7 @@ def moved_columns(study: Study, most: int, rng: np.random.Generator) -> MovedCol
     units = np.array([entries.get(pair.name) or float(np.std(pair.original.present)) or 1.0 for pair in pairs])
     before = np.column_stack([pair.original.values[original[chosen]] for pair in pairs]) / units
     after = np.column_stack([pair.released.values[released[chosen]] for pair in pairs])
-    if not (before.std(axis=0) > 0).any():
+    if not (np.ptp(before, axis=0) > 0).any():
         raise NotRun(NOTHING)
     rounding = np.array([_rounding(column) for column in after.T]) / units
     return MovedColumns(tuple(pair.name for pair in pairs), before, after / units, rounding)
