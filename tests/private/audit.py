@@ -48,7 +48,7 @@ __all__ = [
 DELTA = 1e-5
 DOMAINS = (Domain("age", 8, True, False), Domain("pay", 8, True, False), Domain("class", 2, False, False))
 _TARGET = 2
-_OTHERS = 60
+_OTHERS = 100
 _THRESHOLDS = 9
 _Release = Callable[[Ledger, Measurement, float], Floats]
 

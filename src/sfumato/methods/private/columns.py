@@ -20,7 +20,7 @@ _MOST_LEVELS = 6
 _LISTED = 1 << 16  # places of a domain whose leaves are looked up
 _LEAST_SHARE = 0.01  # of all people, below which an interval is not divided
 _NOISY = 0.5  # share of the differences between categories that noise explains
-_FEW_SD = 3.0  # missing cells that noise explains are taken as none
+_FEW_SD = 4.0  # missing cells that noise explains are taken as none
 
 
 @dataclass(frozen=True)

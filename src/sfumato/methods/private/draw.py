@@ -8,17 +8,28 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.columns import Histogram
 from sfumato.methods.private.estimate import nearest_counts, rake, round_counts, row_shares, shares, shrink
 from sfumato.methods.private.model import ColumnModel, Model
+from sfumato.methods.private.pairs import choose_rows, fit_factors, row_weights
 
 __all__ = ["draw_rows"]
 
 _BATCH = 50_000  # rows at a time, so that memory stays bounded
 _LEAST = 5_000  # fewer rows are a random sample of this number
+_POOL = 30_000  # fewest rows that are drawn to be chosen from
+_EXCESS = 1.5  # rows that are drawn for each that is chosen
 _FARTHEST = 3.5  # normal scores that later columns see
 
 
 def draw_rows(model: Model, rows: int, rng: np.random.Generator) -> list[Ints]:
     """Row indices of each column, in random order."""
-    batches = [_Batch(model, max(many, _LEAST), rng).draw() for many in _sizes(rows)]
+    batches, factors = list[list[Ints]](), None
+    for many in (max(each, _LEAST) for each in _sizes(rows)):
+        batch = _Batch(model, max(int(_EXCESS * many), _POOL) if model.pairs else many, rng)
+        places = batch.draw()
+        if model.pairs:
+            factors = fit_factors(model, batch.own, batch.leaves) if factors is None else factors
+            chosen = choose_rows(row_weights(model, factors, batch.own, batch.leaves), many, rng)
+            places = [each[chosen] for each in places]
+        batches.append(places)
     whole = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
     order = rng.permutation(len(whole[0]))[:rows]
     return [column[order] for column in whole]

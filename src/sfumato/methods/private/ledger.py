@@ -30,6 +30,7 @@ __all__ = [
     "LevelCounts",
     "Measurement",
     "OneWayCounts",
+    "PairCounts",
     "PairScores",
 ]
 
@@ -106,6 +107,13 @@ class ColumnTable(Measurement):
     """Counts of one column by its parents: a person is in at most one cell."""
 
     step = "tables given parents"
+    paragraph = "counts"
+
+
+class PairCounts(Measurement):
+    """Counts of two columns by target class: a person is in at most one cell."""
+
+    step = "tables of pairs"
     paragraph = "counts"
 
 

@@ -16,8 +16,8 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.columns import Domain, Histogram, measure_columns
 from sfumato.methods.private.covariance import clip_scores, correlations, finest_grid, measure_products
 from sfumato.methods.private.estimate import nearest_counts, rake, shares, shrink
-from sfumato.methods.private.ledger import ColumnTable, CountsGivenTarget, Ledger, PairScores
-from sfumato.methods.private.model import ColumnModel, Model
+from sfumato.methods.private.ledger import ColumnTable, CountsGivenTarget, Ledger, PairCounts, PairScores
+from sfumato.methods.private.model import ColumnModel, Model, PairTable
 from sfumato.methods.private.people import AllPeople, Cells, Counter, People
 from sfumato.methods.private.settings import Settings, is_class
 
@@ -26,6 +26,8 @@ __all__ = ["measure"]
 _FINE_BINS = 48
 _COARSE_BINS = 8
 _LEAST_PEOPLE = 50.0
+_LEAST_PAIR_BINS, _MOST_PAIR_BINS = 3, 12
+_PEOPLE_PER_PAIR_CELL = 5.0  # standard deviations of noise that an average cell of a pair should hold
 _SAMPLE = 20_000
 _NEVER_MORE = 1 - 1e-12  # of a share, so that rounding stays within the budget
 
@@ -87,7 +89,9 @@ class _Measuring:
         with_pairs, with_scores = len(self.free) > 1, len(self.numbers) > 1
         counter.measure_sizes()
         self.noise = counter.noise  # of counts of all levels, as a multiple of that of one
-        rho = self.ledger.remaining * _NEVER_MORE
+        whole = self.ledger.remaining * _NEVER_MORE
+        self.rho_pairs = whole * settings.pairs if with_pairs else 0.0
+        rho = whole - self.rho_pairs
         self.rho_one_way = rho * settings.one_way
         self.rho_given = rho * settings.given_target if self.classed and self.free else 0.0
         self.rho_covariance = rho * settings.covariance if with_scores else 0.0
@@ -95,15 +99,17 @@ class _Measuring:
         self.rho_tables = rho - self.rho_one_way - self.rho_given - self.rho_covariance - self.rho_scores
         if not with_pairs and not self.classed:
             self.rho_one_way = rho
+        self.pair_bins = 0
 
     def run(self) -> Model:
         """All steps."""
         self.measure_columns()
         self.measure_given_target()
+        self.size_pairs()
         self.measure_covariance()
         self.score_pairs()
         plan = self.plan_tables()
-        return self.measure_tables(plan)
+        return replace(self.measure_tables(plan), pairs=self.measure_pairs())
 
     # -------------------------------------------------------------------------------------------------- one-way counts
 
@@ -394,6 +400,38 @@ class _Measuring:
             tuple(columns),
             self.correlations,
         )
+
+    # ------------------------------------------------------------------------------------------------- tables of pairs
+
+    def size_pairs(self) -> None:
+        """Bins of each column in tables of pairs; without enough people their budget goes to the other tables."""
+        many = len(self.free) * (len(self.free) - 1) // 2
+        if self.rho_pairs:
+            sd = self.noise * np.sqrt(many / (2 * self.rho_pairs))
+            bins = np.sqrt(self.total / (len(self.classes) * _PEOPLE_PER_PAIR_CELL * sd))
+            self.pair_bins = int(min(bins, _MOST_PAIR_BINS)) if bins >= _LEAST_PAIR_BINS else 0
+        if not self.pair_bins:
+            self.rho_tables, self.rho_pairs = self.rho_tables + self.rho_pairs, 0.0
+
+    def measure_pairs(self) -> tuple[PairTable, ...]:
+        """Counts of all pairs by class."""
+        if not self.pair_bins:
+            return ()
+        bins = {i: self.histograms[i].bins(self.pair_bins, self.keys.get(i)) for i in self.free}
+        sizes = {i: int(each.max()) + 1 for i, each in bins.items()}
+        pairs = list(itertools.combinations(self.free, 2))
+        seen, shapes = self.seen, [len(self.classes) * sizes[a] * sizes[b] for a, b in pairs]
+
+        def cells_of(people: People) -> Iterator[Cells]:
+            own, cells = seen.own(people), {i: each[seen.leaves(people, i)] for i, each in bins.items()}
+            return (((own * sizes[a] + cells[a]) * sizes[b] + cells[b], slice(None)) for a, b in pairs)
+
+        tables = []
+        for (a, b), counts in zip(pairs, self.counter.counts(shapes, cells_of), strict=True):
+            rho = self.rho_pairs / len(pairs)
+            noisy, sd = self.counter.noisy(PairCounts, counts, rho, blocks=len(self.classes))
+            tables.append(PairTable((a, b), (bins[a], bins[b]), noisy, sd))
+        return tuple(tables)
 
     def _gain(self, column: int, parents: Sequence[int]) -> float:
         noise = 0.24 * self.sd_given * min(len(self.histograms[column]), _FINE_BINS) * len(self.classes)

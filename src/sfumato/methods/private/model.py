@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sfumato.core.arrays import Floats, Ints
 from sfumato.methods.private.columns import Histogram
 
-__all__ = ["ColumnModel", "Model"]
+__all__ = ["ColumnModel", "Model", "PairTable"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +44,35 @@ class ColumnModel:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class PairTable:
+    """Noisy counts of two columns by class.
+
+    Parameters
+    ----------
+    columns : tuple of int
+    bins : tuple of ndarray
+        Bin of each leaf of both columns.
+    table : ndarray
+        Counts by class, by bin of the first column, and by bin of the second.
+    sd : float
+        Of the noise of each count.
+    """
+
+    columns: tuple[int, int]
+    bins: tuple[Ints, Ints]
+    table: Floats
+    sd: float
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bins of both columns."""
+        return int(self.bins[0].max()) + 1, int(self.bins[1].max()) + 1
+
+    def __repr__(self) -> str:
+        return f"PairTable{self.columns}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """Noisy statistics of a table.
 
@@ -64,6 +93,8 @@ class Model:
         In their order of drawing, the target aside.
     correlations : ndarray of shape (classes, numbers, numbers), optional
         Of the normal scores of the ordered columns, in the order of ``histograms`` without the target.
+    pairs : tuple of PairTable
+        What the rows that the columns draw are weighted by.
     """
 
     histograms: tuple[Histogram, ...]
@@ -74,6 +105,7 @@ class Model:
     sd_given: float
     columns: tuple[ColumnModel, ...]
     correlations: Floats | None
+    pairs: tuple[PairTable, ...] = ()
 
     @property
     def numbers(self) -> list[int]:

@@ -13,7 +13,9 @@ __all__ = ["Settings", "is_class", "settings_for"]
 
 _MOST_CLASSES = 30
 _FEW_PLACES = 12  # a target of so few ordered places counts as classes
-_SMALL = 1.0  # epsilon from which covariances, or tables of several parents, are worth their cost
+_FEW_COLUMNS = 20  # whose pairs can all be counted
+_SMALL = 1.0  # epsilon from which tables of pairs, or of several parents, are worth their cost
+_LARGE = 2.0  # from which a covariance by class is worth it, too
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,9 @@ class Settings:
     Parameters
     ----------
     one_way, given_target, covariance, scores : float
-        Shares of the budget; the tables of columns given their parents get the rest.
+        Shares of what the tables of pairs leave of the budget; the tables of columns given their parents get the rest.
+    pairs : float
+        Share of the whole budget for tables of all pairs, if their cells hold enough people.
     target_weight : float
         Share of the one-way budget that a target of numbers gets, in those of other columns.
     split : float
@@ -46,6 +50,7 @@ class Settings:
     given_target: float
     covariance: float
     scores: float
+    pairs: float = 0.0
     target_weight: float = 1.0
     split: float = 8.0
     parents: int = 2
@@ -71,11 +76,14 @@ def settings_for(domains: tuple[Domain, ...], target: int | None, epsilon: float
     (0.35, 0.0)
     """
     numbers = sum(domain.ordered for place, domain in enumerate(domains) if place != target)
+    few = len(domains) <= _FEW_COLUMNS
     if target is not None and is_class(domains[target]):
         smooth = numbers >= 2 * (len(domains) - 1 - numbers)
         if epsilon < _SMALL and not smooth:  # noise leaves little but what each column tells of the target
             return Settings(0.08, 0.75, 0.0, 0.04, parents=1, people_per_cell=10.0)
-        return Settings(0.08, 0.35, 0.08 if smooth and epsilon >= _SMALL else 0.0, 0.04)
+        pairs = 0.5 if smooth and few and epsilon >= _SMALL else 0.0
+        return Settings(0.08, 0.35, 0.08 if smooth and epsilon >= _LARGE else 0.0, 0.04, pairs)
+    pairs = 0.3 if few else 0.0
     if target is not None:
-        return Settings(0.30, 0.0, 0.5, 0.03, target_weight=6.0, split=4.0, clip=1.2, people_per_cell=3.0)
-    return Settings(0.12, 0.0, 0.0, 0.10, split=6.0, parents=3, people_per_cell=3.0, small_parents=True)
+        return Settings(0.30, 0.0, 0.5, 0.03, pairs, target_weight=6.0, split=4.0, clip=1.2, people_per_cell=3.0)
+    return Settings(0.12, 0.0, 0.0, 0.10, pairs, split=6.0, parents=3, people_per_cell=3.0, small_parents=True)

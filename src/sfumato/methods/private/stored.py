@@ -21,7 +21,7 @@ from sfumato.core.records import CellsByColumn, columns_of
 from sfumato.methods.private.columns import Domain, Histogram
 from sfumato.methods.private.declared import DeclaredColumn
 from sfumato.methods.private.draw import draw_rows
-from sfumato.methods.private.model import ColumnModel, Model
+from sfumato.methods.private.model import ColumnModel, Model, PairTable
 from sfumato.tables.codec import Codec
 from sfumato.tables.kept_rules import DeclaredRules
 from sfumato.tables.schema import Schema
@@ -59,6 +59,14 @@ class _Column:
 
 
 @dataclass(frozen=True)
+class _Pair:
+    columns: tuple[int, int]
+    bins: tuple[tuple[int, ...], tuple[int, ...]]
+    table: tuple[float, ...]
+    sd: float
+
+
+@dataclass(frozen=True)
 class _Document:
     format: Literal[1]
     randomness: Mode
@@ -72,6 +80,7 @@ class _Document:
     sd_given: float | None
     columns: tuple[_Column, ...]
     correlations: tuple[tuple[tuple[float, ...], ...], ...] | None
+    pairs: tuple[_Pair, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +143,7 @@ class StoredModel:
             "sd_given": _short(model.sd_given),
             "columns": [_written(column) for column in model.columns],
             "correlations": None if model.correlations is None else [list(map(_plain, m)) for m in model.correlations],
+            "pairs": [_written_pair(pair) for pair in model.pairs],
         }
         return write_json(document, "canonical")
 
@@ -186,6 +196,15 @@ def _written(column: ColumnModel) -> dict[str, Any]:
         "given": list(map(_plain, column.given)),
         "table": None if column.table is None else _plain(column.table.ravel()),
         "sd": _short(column.sd),
+    }
+
+
+def _written_pair(pair: PairTable) -> dict[str, Any]:
+    return {
+        "columns": list(pair.columns),
+        "bins": list(map(_plain, pair.bins)),
+        "table": _plain(pair.table),
+        "sd": _short(pair.sd),
     }
 
 
@@ -243,7 +262,9 @@ class _Reading:
             columns,
             None,
         )
-        return replace(model, correlations=self._correlations(len(model.numbers)))
+        pairs = tuple(map(self._pair, document.pairs))
+        _require(len({pair.columns for pair in pairs}) == len(pairs), "the pairs of columns")
+        return replace(model, correlations=self._correlations(len(model.numbers)), pairs=pairs)
 
     def _histogram(self, stored: _Histogram, domain: Domain) -> Histogram:
         starts, shares = _whole(stored.starts, "a histogram"), _shares(stored.shares)
@@ -283,6 +304,18 @@ class _Reading:
         _require(np.abs(table).max() <= _MOST_PEOPLE, "a table")
         sd = _deviation(stored.sd)
         return ColumnModel(stored.column, stored.parents, parent_bins, bins, given, table.reshape(-1, size), sd)
+
+    def _pair(self, stored: _Pair) -> PairTable:
+        first, second = stored.columns
+        what = "a pair of columns"
+        _require(0 <= first < second < len(self.domains) and self.target not in stored.columns, what)
+        bins = _bins(stored.bins[0], len(self.histograms[first])), _bins(stored.bins[1], len(self.histograms[second]))
+        _require(max(int(each.max()) for each in bins) < _MOST_BINS, what)
+        cells = len(self.classes) * (int(bins[0].max()) + 1) * (int(bins[1].max()) + 1)
+        _require(len(stored.table) == cells, what)
+        table = _finite(stored.table, what)
+        _require(np.abs(table).max() <= _MOST_PEOPLE, what)
+        return PairTable((first, second), bins, table, _deviation(stored.sd))
 
     def _correlations(self, numbers: int) -> Floats | None:
         stored = self.document.correlations
