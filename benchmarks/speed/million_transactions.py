@@ -38,8 +38,7 @@ def steps() -> tuple[dict[str, Any], list[str]]:
     """Lines of a table, a step each, and what was drawn."""
     from sfumato.core.itemsets.mining import frequent_itemsets
     from sfumato.transactions.estimate import estimate_itemsets
-    from sfumato.transactions.mechanism import read_rules
-    from sfumato.transactions.randomize import TransactionRandomization
+    from sfumato.transactions.mechanism import TransactionRandomization, read_rules
     from sfumato.transactions.rules import RuleHiding
     from sfumato.transactions.table import read_transactions
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sfumato.survey.calculator import breach
     from sfumato.survey.verbs import reconstruct, relate
     from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
-    from sfumato.transactions.randomize import TransactionRandomization
+    from sfumato.transactions.mechanism import TransactionRandomization
     from sfumato.transactions.rules import RuleBlocking, RuleHiding
     from sfumato.transactions.verb import transactions
     from sfumato.tuning.run import tune
@@ -97,7 +97,7 @@ __all__ = [
 _HOMES = {
     "AdditiveNoise": "sfumato.methods.perturb",
     "Aggregation": "sfumato.methods.modify",
-    "TransactionRandomization": "sfumato.transactions.randomize",
+    "TransactionRandomization": "sfumato.transactions.mechanism",
     "Blocking": "sfumato.methods.modify",
     "Certificate": "sfumato.certificate",
     "Chain": "sfumato.methods.chain",

@@ -18,8 +18,8 @@ from sfumato.core.documents import plain
 from sfumato.survey import client
 from sfumato.survey.app import Collector, DashboardAccess, client_of, host_of, parse_body
 from sfumato.survey.client import KeptAnswers
+from sfumato.survey.options import CollectorSettings
 from sfumato.survey.questions import Question, Survey, check_token
-from sfumato.survey.server import CollectorSettings
 from sfumato.survey.store import SubmissionResult, read_survey_document
 from sfumato.web.visit import Choices, parse_choices, safe_name
 from tests.fuzz.fuzzing import Parser

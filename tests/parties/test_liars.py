@@ -18,7 +18,7 @@ from sfumato.parties.session import Session, plain_sessions, run_in_threads
 from tests.parties.owners import number_columns, random_numbers
 
 NAMES = ("ann", "bob", "cat")
-LEAKS = {leak.label: leak for leak in (Leak.told("numbers", "numbers"), Leak.opened("number", "a number"))}
+LEAKS = {leak.label: leak for leak in (Leak.message("numbers", "numbers"), Leak.opened("number", "a number"))}
 
 
 def errors_of(play: Callable[[Session], object], lie: Callable[[LocalChannel], None]) -> dict[int, str]:

@@ -158,7 +158,7 @@ def _type_of(option: Option) -> Any:
     if option.least is None:
         return None
     if isinstance(option.least, int):
-        return click.IntRange(min=option.least)
+        return click.IntRange(min=option.least, max=None if option.most is None else int(option.most))
     return click.FloatRange(min=option.least, max=option.most)
 
 

@@ -43,7 +43,7 @@ _BARE = 2  # so few rows follow from their sum and products exactly, and so few 
 LEAKS = {
     leak.label: leak
     for leak in (
-        Leak.told("columns", "digests of each owner's declared columns and their types, which hold no data"),
+        Leak.message("columns", "digests of each owner's declared columns and their types, which hold no data"),
         Leak.sum("rows", "the number of rows, and of the missing cells of each column, over all owners"),
         _EXPOSED_ROWS,
         Leak.sum(
@@ -58,7 +58,7 @@ LEAKS = {
             "groups tell the same",
             implied=True,
         ),
-        Leak.told("codec", "a digest of what every owner has made of these sums", implied=True),
+        Leak.message("codec", "a digest of what every owner has made of these sums", implied=True),
     )
 }
 """What `joint_codec` shows, by label."""

@@ -57,14 +57,14 @@ _STATISTICS = (
     "one owner has a single row tells it to all the others together"
 )
 _ALWAYS = (
-    Leak.told("own rows", "how many rows each owner has; the noised rows show it too", implied=True),
+    Leak.message("own rows", "how many rows each owner has; the noised rows show it too", implied=True),
     Leak.sum(
         "moments",
         "mean and covariance of all rows, from which the first centres are drawn; the statistics of the groups add up "
         "to them",
         implied=True,
     ),
-    Leak.told(
+    Leak.message(
         "first centres",
         "the centres that K-means starts from: random points, drawn from the mean and covariance of all rows",
         implied=True,
@@ -86,11 +86,11 @@ _ALWAYS = (
         "group categories",
         f"of columns of more than 200 categories how often each stands in each group, {_STATISTICS}",
     ),
-    Leak.told("axes", "the principal axes of each group, which follow from its covariance", implied=True),
+    Leak.message("axes", "the principal axes of each group, which follow from its covariance", implied=True),
     Leak.opened(
         "ranges", "the range of each principal component of each group, without where it lies: the size of the noise"
     ),
-    Leak.told(
+    Leak.message(
         "noised rows",
         "the principal components of each owner's rows with their noise and their group, in random order within it; "
         "all parties see which released rows came from which owner, readers of the release do not",

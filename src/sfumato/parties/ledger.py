@@ -44,7 +44,7 @@ class Leak:
     implied: bool = False  # whether it follows from other openings anyway
 
     @classmethod
-    def told(cls, label: str, what: str, *, implied: bool = False) -> Leak:
+    def message(cls, label: str, what: str, *, implied: bool = False) -> Leak:
         """Numbers that an owner sends to all."""
         return cls(label, "told", "all", what, implied)
 

@@ -38,17 +38,17 @@ FEW = ("refuse", "allow")
 
 _MOST_ROUNDS = 1000
 
-VERDICTS = Leak.told(
+VERDICTS = Leak.message(
     "verdicts", "whether an owner measured its part of the table, by what policy, and whether that is met"
 )
 """What owners send each other once each has measured its part."""
 
-AGREEMENT = Leak.told(
+AGREEMENT = Leak.message(
     "agreement", "names, kinds and declared domains of an owner's columns, and names of those it drops"
 )
 """What owners send each other before the run."""
 
-RELEASED_CELLS = Leak.told("released cells", "the cells of an owner's columns as they are released", implied=True)
+RELEASED_CELLS = Leak.message("released cells", "the cells of an owner's columns as they are released", implied=True)
 """What owners of columns send each other after the run."""
 
 _ABOUT = {
@@ -56,8 +56,8 @@ _ABOUT = {
     for leak in (
         AGREEMENT,
         VERDICTS,
-        Leak.told("time", "the time that stands on the certificate"),
-        Leak.told("traffic", "how many bytes and messages a party sent", implied=True),
+        Leak.message("time", "the time that stands on the certificate"),
+        Leak.message("traffic", "how many bytes and messages a party sent", implied=True),
     )
 }
 

@@ -242,9 +242,9 @@ def _swap_judgements(session: Session, own: _Judgement) -> list[_Judgement]:
     found = []
     for owner, name in enumerate(session.names):
         payload = write_json(own).encode() if owner == session.rank else None
-        told = session.broadcast(payload, owner, VERDICTS.label, 1)
+        sent = session.broadcast(payload, owner, VERDICTS.label, 1)
         try:
-            each = from_json(_Judgement, told, most=MOST_BYTES)
+            each = from_json(_Judgement, sent, most=MOST_BYTES)
         except Unparsable:
             raise PartyError(f"party {name!r} sent no verdict that can be read; start all parties again") from None
         if not each.measured and (each.policy or each.outcome):

@@ -175,17 +175,17 @@ _MOST_WIDE = 8192  # coordinates of one owner: the square of them is kept for a 
 LEAKS: dict[str, Leak] = {
     leak.label: leak
     for leak in (
-        Leak.told(
+        Leak.message(
             "digest of keys",
             "Each owner tells the number of its keys and one digest of all of them under a secret of the run: all see "
             "whether the owners have the same records.",
         ),
-        Leak.told(
+        Leak.message(
             "keyed hashes",
             "Only where the owners have different records, and then the run ends: each tells the hashes of its keys "
             "under a secret that all parties have, so that a party can test guesses of another's keys.",
         ),
-        Leak.told(
+        Leak.message(
             "columns",
             "Each owner tells the names of its columns, their kinds, the number of their categories, whether cells are "
             "missing in them, and the number of its rows.",
@@ -200,13 +200,13 @@ LEAKS: dict[str, Leak] = {
             "All parties see which records fill a cluster that is too small: they are nearer to its centre than those "
             "that stay. Their order and distances stay hidden.",
         ),
-        Leak.told(
+        Leak.message(
             "statistics of own columns",
             "Each owner tells the means, variances and covariances of its own columns in each group, and with them how "
             "often each category and missing cells occur there; the cells of a record that alone has a category, or a "
             "missing cell, in its group follow from them.",
         ),
-        Leak.told(
+        Leak.message(
             "categories of own columns",
             "Of a column of more than 200 categories its owner tells how often each stands in each group, by its place "
             "among them.",
@@ -215,7 +215,7 @@ LEAKS: dict[str, Leak] = {
             "covariances across owners",
             "All parties see the covariances of one owner's columns with another's in each group.",
         ),
-        Leak.told(
+        Leak.message(
             "axes",
             "The first party tells the principal axes of each group, so that all use the same to the last bit.",
             implied=True,

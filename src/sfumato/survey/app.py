@@ -41,8 +41,9 @@ from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, SchemaError
 from sfumato.core.pages import page_template
 from sfumato.survey.estimate import LiveEstimate
+from sfumato.survey.options import CollectorSettings
 from sfumato.survey.questions import Question, Survey, TokenError, check_token, mark, seal
-from sfumato.survey.server import CollectorSettings, RateLimit
+from sfumato.survey.server import RateLimit
 from sfumato.survey.store import AnswerStore, AnswerWriter, Log, QueueFull, StoreError, Submission, SubmissionResult
 
 __all__ = [

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from sfumato.cli.console import Console, VerbGroup, verb
-from sfumato.cli.options import FILE, check_new, options, usual, write_private
-from sfumato.core.arguments import Panel
+from sfumato.cli.options import FILE, check_new, options, options_in, usual, write_private
+from sfumato.core.arguments import Panel, options_of
 from sfumato.core.errors import OptionError, TooFew
+from sfumato.survey.options import CollectorSettings, ListenAddress
 
 if TYPE_CHECKING:
     from sfumato.survey.questions import Survey
@@ -60,51 +61,8 @@ def survey() -> None:
     help="Text of a question; repeatable.",
 )
 @usual("--title", default="Survey", panel=Panel.FIRST, words="Title of the page.")
-@usual(
-    "--host",
-    default="127.0.0.1",
-    panel=Panel.SERVER,
-    words="Address to listen on; any but localhost needs TLS.",
-)
-@usual(
-    "--port",
-    default=8000,
-    type=click.IntRange(0, 65535),
-    panel=Panel.SERVER,
-    words="Port to listen on; 0 takes a free one.",
-)
-@click.option(
-    "--tls-cert", "certificate", type=FILE, panel=Panel.SERVER, help="Certificate for TLS (PEM, with its chain)."
-)
-@click.option("--tls-key", "key", type=FILE, panel=Panel.SERVER, help="Key of the certificate (PEM, no passphrase).")
-@click.option(
-    "--proxy",
-    metavar="ADDRESS",
-    panel=Panel.SERVER,
-    help="Reverse proxy whose X-Forwarded-For is trusted.",
-)
-@usual(
-    "--rate",
-    default=20.0,
-    type=click.FloatRange(0),
-    panel=Panel.SERVER,
-    words="Largest number of answers per second from one address; 0 is no limit.",
-)
-@usual(
-    "--max-body",
-    "most_bytes",
-    default=16_384,
-    type=click.IntRange(256, 1 << 20),
-    panel=Panel.SERVER,
-    words="Largest answer, in bytes.",
-)
-@usual(
-    "--at-least",
-    default=50,
-    type=click.IntRange(2),
-    panel=Panel.PRIVACY,
-    words="Smallest number of answers for which the dashboard shows estimates.",
-)
+@options_in(ListenAddress)
+@options_in(CollectorSettings)
 @click.option(
     "--password-file",
     type=FILE,
@@ -127,11 +85,11 @@ def serve(
     The log on standard error is one JSON object a line, without answers, tokens and addresses.
     """
     from sfumato.survey.questions import read_survey
-    from sfumato.survey.server import CollectorSettings, ListenAddress, serve
+    from sfumato.survey.server import serve
     from sfumato.survey.store import AnswerStore, Log
 
     survey = read_survey(specs, texts, title)
-    place = ListenAddress(**{name: limits.pop(name) for name in ("host", "port", "certificate", "key", "proxy")})
+    place = ListenAddress(**{name: limits.pop(name) for name, _ in options_of(ListenAddress)})
     password, made = _password(password_file)
     settings = CollectorSettings(password, names=place.names, **limits)
 

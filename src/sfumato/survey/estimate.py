@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.core.errors import OptionError, SfumatoError, TooFew
+from sfumato.survey.options import AT_LEAST
 from sfumato.survey.questions import Question, Survey
-from sfumato.survey.server import AT_LEAST
 from sfumato.survey.store import AnswerStore
 
 if TYPE_CHECKING:

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import socket
-import ssl
 import time
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from sfumato.core.connections import HEADER_TIMEOUT, http_protocol
-from sfumato.core.errors import BadInput, OptionError, PrivacyLeakWarning
+from sfumato.core.errors import BadInput, OptionError
+from sfumato.survey.options import CollectorSettings, ListenAddress
 from sfumato.survey.questions import Survey
 from sfumato.survey.store import AnswerStore, Log
 
-__all__ = [
-    "AT_LEAST",
-    "CollectorSettings",
-    "ListenAddress",
-    "RateLimit",
-    "serve",
-]
-
-AT_LEAST = 50
-"""Answers from which on figures are shown."""
+__all__ = ["RateLimit", "serve"]
 
 _MOST = 100_000  # clients that are remembered; beyond, those not seen for longest begin anew
-
-
-@dataclass(frozen=True)
-class CollectorSettings:
-    """Limits of a collector."""
-
-    password: str = field(repr=False)  # of the dashboard
-    rate: float = 20.0  # requests with answers or passwords that one address may send, a second; 0 is no limit
-    most_bytes: int = 16_384  # of a body
-    at_least: int = AT_LEAST  # answers from which on the dashboard shows figures
-    names: frozenset[str] = frozenset()  # names that requests may ask for; none is any
 
 
 class RateLimit:
@@ -85,7 +61,6 @@ class RateLimit:
 
 _BACKLOG = 2048
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2: with forward secrecy only; those of TLS 1.3 are not chosen here
-_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 # nothing from elsewhere, nothing inline, no frame around it, no form that a browser sends by itself
 _POLICY = (
@@ -101,63 +76,6 @@ _HEADERS = (
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
     ("cache-control", "no-store"),
 )
-
-
-@dataclass(frozen=True)
-class ListenAddress:
-    """Where a collector listens."""
-
-    # host, port: port 0 is any free one
-    host: str = "127.0.0.1"
-    port: int = 8000
-    # certificate, key: for TLS, both as PEM files; the key may be in the certificate's file
-    certificate: Path | None = None
-    key: Path | None = None
-    proxy: str | None = None  # address of a proxy whose ``X-Forwarded-For`` is believed
-
-    @property
-    def secure(self) -> bool:
-        """Whether it speaks TLS."""
-        return self.certificate is not None
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names that requests may ask for; none is any.
-
-        On this machine only its own are: a page of elsewhere whose name was made to point here is not let in.
-        """
-        alone = self.proxy is None and _is_loopback(self.host)
-        return frozenset((*_THIS_MACHINE, _name(self.host).lower())) if alone else frozenset()
-
-    def check(self) -> None:
-        """Refuse certificates that cannot be used and warn where anybody on the way could read along."""
-        if self.proxy is not None:
-            try:
-                ipaddress.ip_network(self.proxy)
-            except ValueError:
-                hint = "--proxy is not an address or a network of addresses, as in 127.0.0.1; correct it"
-                raise OptionError(hint) from None
-        if self.key is not None and self.certificate is None:
-            raise OptionError("--tls-key needs --tls-cert; give both")
-        if self.certificate is not None:
-            self._check_certificate()
-        elif not _is_loopback(self.host):
-            warnings.warn(
-                PrivacyLeakWarning(
-                    "the collector can be reached from other machines without TLS: anybody on the way can read and "
-                    "change answers, tokens and the page itself; give --tls-cert and --tls-key, or put a TLS "
-                    "proxy before it"
-                ),
-                stacklevel=3,
-            )
-
-    def _check_certificate(self) -> None:
-        assert self.certificate is not None
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        try:
-            context.load_cert_chain(self.certificate, self.key, password=_no_passphrase)
-        except (OSError, ssl.SSLError, ValueError):
-            raise OptionError("--tls-cert and --tls-key are not a certificate and its key; check them") from None
 
 
 def _join_survey(store: AnswerStore, survey: Survey) -> None:
@@ -192,7 +110,7 @@ def serve(
     listening = _listen(place)
     port = listening.getsockname()[1]
     log.write("started", port=port, questions=len(survey.questions), tls=int(place.secure))
-    ready(f"{'https' if place.secure else 'http'}://{_name(place.host)}:{port}/")
+    ready(f"{'https' if place.secure else 'http'}://{place.name}:{port}/")
     config = uvicorn.Config(
         Collector(survey, store, settings, log),
         http=http_protocol(),
@@ -236,18 +154,3 @@ def _listen(place: ListenAddress) -> socket.socket:
         reason = os.strerror(number) if number > 0 else "no such address"
         raise OptionError(f"cannot listen on port {place.port} ({reason}); choose another --port or --host") from None
     return listening
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _name(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _no_passphrase() -> bytes:
-    raise ValueError("a key with a passphrase")

@@ -175,7 +175,7 @@ class TransactionsRandomized(_OfReleased, Fact):
 
     def fits(self, context: Context) -> bool:
         """Whether the operator is the one that was asked for, or one that is usual if none was."""
-        from sfumato.transactions.randomize import USUAL
+        from sfumato.transactions.mechanism import USUAL
 
         parameters = context.parameters
         if self.chosen != (parameters["operator"] == "usual"):

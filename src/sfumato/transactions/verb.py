@@ -25,8 +25,7 @@ from sfumato.publish.verify import certificate_beside
 from sfumato.tables.persons import hold_out
 from sfumato.transactions.estimate import Estimates, estimate_itemsets, interval_itemsets
 from sfumato.transactions.facts import TransactionPersons, TransactionsRandomized
-from sfumato.transactions.mechanism import TransactionMechanism, TransactionRule, read_rules
-from sfumato.transactions.randomize import TransactionRandomization
+from sfumato.transactions.mechanism import TransactionMechanism, TransactionRandomization, TransactionRule, read_rules
 from sfumato.transactions.rules import RuleBlocking, RuleHiding
 from sfumato.transactions.table import TransactionTable, read_transactions
 from sfumato.version import __version__
