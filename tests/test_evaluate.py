@@ -48,6 +48,16 @@ def test_a_copy_shows_the_worst_privacy_and_the_best_utility() -> None:
 
 
 @columns_alone
+def test_settings_are_tried_only_if_a_policy_is_named() -> None:
+    unasked, asked = (sf.evaluate(frame(), frame(seed=4), policy=policy).verdict for policy in (None, "research"))
+    assert unasked is not None
+    assert unasked.to_try
+    assert unasked.tried is None
+    assert asked is not None
+    assert asked.tried is not None
+
+
+@columns_alone
 def test_the_form_of_the_released_table_changes_nothing() -> None:
     before = frame()
     other = before.assign(x=before.x.astype(str), smokes=before.smokes.astype(int))

@@ -239,7 +239,8 @@ def compare_tables(
     asked = () if policy is None else ("--policy", "POLICY")
     words = publishing.command or ("sfumato", "evaluate", "ORIGINAL", "RELEASED", *asked)
     publishing = dataclasses.replace(publishing, policy=policy, command=words, quasi_identifiers=known)
-    report = assess_outcome(outcome, publishing, suggest=suggesting_another(before, ours, options, publishing))
+    suggest = None if policy is None else suggesting_another(before, ours, options, publishing)
+    report = assess_outcome(outcome, publishing, suggest=suggest)
     assert report is not None
     notes += [*found, *map(UserWarning, report.notes)]
     document = None if certificate is None else certificate.to_document()
