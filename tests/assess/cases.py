@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato.assess.algebra import Measure, run_measure
+from sfumato.assess.findings import Finding
 from sfumato.assess.measure import StudyResult, assess, draw_figures, held_out_notes, measure_study
 from sfumato.assess.report import Report
-from sfumato.assess.study import study_of
+from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.core.documents import plain
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
@@ -59,18 +61,52 @@ def released_of(case: str, rows: int = ROWS) -> pa.Table:
     return draw_table(1 if case == "copy" else 2, rows)
 
 
-def fit(table: pa.Table) -> Codec:
-    return Codec.fit(table, Schema.infer(table))
+def fit(table: pa.Table, target: str | None = None) -> Codec:
+    return Codec.fit(table, Schema.infer(table, target=target))
+
+
+def study(
+    original: pa.Table,
+    released: pa.Table,
+    *,
+    seed: int = 5,
+    target: str | None = None,
+    sizes: Sizes | None = None,
+    **more: Any,
+) -> Study:
+    made = study_of(original, released, fit(original, target), rng=np.random.default_rng(seed), **more)
+    return made if sizes is None else replace(made, sizes=sizes)
+
+
+def found_by(each: Measure, original: pa.Table, released: pa.Table, **more: Any) -> dict[str, Finding]:
+    """What a measure finds in the study of an original and a released table."""
+    return {finding.name: finding for finding in run_measure(each, study(original, released, **more))}
 
 
 def measure(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
-    return assess(study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more))
+    return assess(study(original, released, seed=seed, **more))
 
 
 def find(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Report:
     """Measure, and draw nothing."""
-    found = measure_study(study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more))
+    found = measure_study(study(original, released, seed=seed, **more))
     return Report(found.findings, (), original.num_rows, released.num_rows)
+
+
+def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
+    assert interval is not None
+    return interval
+
+
+def assert_no_more_than_control(finding: Finding) -> None:
+    """Allow about three standard errors either way; intervals of 95 % are about two."""
+    assert finding.value is not None
+    assert finding.control is not None
+    (low, high), (bottom, top) = ends(finding.interval), ends(finding.control_interval)
+    gap = finding.value - finding.control
+    reach = np.hypot(finding.value - low, top - finding.control)
+    assert gap <= 1.5 * reach
+    assert -gap <= 1.5 * np.hypot(high - finding.value, finding.control - bottom)
 
 
 def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> OwnerDetails:
@@ -80,9 +116,7 @@ def workings(groups: int = 60, rows: int = ROWS, level: int = 10) -> OwnerDetail
 @cache
 def _measured(case: str) -> StudyResult:
     """A case measured once, with groups and rows held out."""
-    original, rng = draw_table(1), np.random.default_rng(5)
-    released, codec = released_of(case), fit(original)
-    return measure_study(study_of(original, released, codec, workings=workings(), holdout=draw_table(3), rng=rng))
+    return measure_study(study(draw_table(1), released_of(case), workings=workings(), holdout=draw_table(3)))
 
 
 @cache

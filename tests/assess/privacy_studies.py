@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,18 +14,11 @@ import pytest
 from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import number_of
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Study
 from sfumato.methods.protocol import OwnerDetails
-from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Schema
-from tests.assess.cases import ROWS, constant_table, draw_table, released_of
+from tests.assess.cases import ROWS, constant_table, draw_table, released_of, study
 
 AWKWARD = ("one row", "two rows", "one column", "constant", "missing", "small release", "small holdout", "strange")
-
-
-def study(original: pa.Table, released: pa.Table, *, seed: int = 5, target: str | None = None, **more: Any) -> Study:
-    codec = Codec.fit(original, Schema.infer(original, target=target))
-    return study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
 
 
 @cache

@@ -20,8 +20,8 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.facts import Shuffled
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.methods.randomize.facts import Randomized
-from tests.assess.cases import ROWS, draw_table, released_of
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
+from tests.assess.cases import ROWS, draw_table, released_of, study
+from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found
 from tests.examples import at_length
 
 GUESS = "bayes-inference"

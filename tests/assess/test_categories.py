@@ -7,19 +7,10 @@ import pytest
 
 from sfumato.assess.findings import Direction
 from sfumato.assess.risk.uniqueness import RAREST_CATEGORY
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study
+from tests.assess.cases import study
+from tests.assess.privacy_studies import found
 
 TOWNS = pa.table({"town": ["a"] * 5 + ["b"] * 3 + ["c"], "smokes": [True, False, None] * 3, "age": list(range(9))})
-
-
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(RAREST_CATEGORY, case(name))
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(RAREST_CATEGORY, awkward(name))
 
 
 @pytest.mark.parametrize(("rows", "fewest"), [(range(9), 1), (range(8), 3), ([0, 1], 3), ([0, 2], 3), ([2], 5)])

@@ -7,17 +7,8 @@ import pytest
 
 from sfumato.assess.risk.groups import CONDITIONING, group_spectra
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
-
-
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(CONDITIONING, case(name))
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(CONDITIONING, awkward(name))
+from tests.assess.cases import study
+from tests.assess.privacy_studies import case, check_sound, found, numbers, value
 
 
 @pytest.mark.parametrize("size", [2, 4, 5, 9])

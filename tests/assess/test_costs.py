@@ -9,8 +9,8 @@ import pytest
 from sfumato.assess.utility.distortion import CHANGES, cost_findings
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.facts import Aggregated
+from tests.assess.cases import study
 from tests.assess.privacy_studies import found as run
-from tests.assess.privacy_studies import study
 
 TABLE = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", None]})
 

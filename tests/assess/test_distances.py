@@ -15,9 +15,9 @@ from sfumato.assess.study import Study
 from sfumato.assess.utility.distortion import DISTANCES, distortion
 from sfumato.methods.geometry import Rotation, Scaling, Translation
 from sfumato.methods.protocol import Mechanism, OwnerDetails
-from tests.assess.cases import draw_table
+from tests.assess.cases import draw_table, study
 from tests.assess.moved import draw, moved
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
+from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers
 from tests.examples import at_length
 
 NAMES = ("distance-distortion", "distance-distortion-any-scale", "distance-distortion-near")

@@ -8,17 +8,8 @@ import pytest
 
 from sfumato.assess.risk.groups import DIVERSITY, measure_diversity
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, study, value
-
-
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(DIVERSITY, case(name))
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(DIVERSITY, awkward(name))
+from tests.assess.cases import study
+from tests.assess.privacy_studies import case, found, value
 
 
 def grouped(labels: np.ndarray, target: list[str | None] | np.ndarray) -> dict[str, object]:

@@ -11,7 +11,8 @@ from sfumato.assess.attacks.noise_filter import GROUP_FILTER, estimate_in_group
 from sfumato.assess.study import Study
 from sfumato.methods.perturb.facts import ComponentNoise
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study, value
+from tests.assess.cases import study
+from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, value
 from tests.examples import at_length
 
 ERROR, NEAR = "group-filtered-error", "group-filtered-near"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -27,43 +26,29 @@ from sfumato.assess.attacks.inference import (
     tolerance_of,
 )
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import Column, Sizes, Study, study_of
-from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Schema
-from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
+from sfumato.assess.study import Column, Sizes, Study
+from tests.assess.cases import (
+    CASES,
+    ROWS,
+    assert_no_more_than_control,
+    constant_table,
+    draw_table,
+    ends,
+    found_by,
+    released_of,
+    study,
+)
 from tests.examples import at_length
 
 NAMES = tuple(f"attribute-inference-{profile.name}" for profile in PROFILES)
 
 
-def study(original: pa.Table, released: pa.Table, seed: int = 5, target: str | None = None, **more: Any) -> Study:
-    codec = Codec.fit(original, Schema.infer(original, target=target))
-    return study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
-
-
-def findings(*tables: pa.Table, **more: Any) -> dict[str, Finding]:
-    return {finding.name: finding for finding in run_measure(ATTRIBUTE_INFERENCE, study(*tables, **more))}
+findings = partial(found_by, ATTRIBUTE_INFERENCE)
 
 
 @cache
 def case(name: str, seed: int = 5) -> dict[str, Finding]:
-    return findings(draw_table(1), released_of(name), seed, holdout=draw_table(3))
-
-
-def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
-    assert interval is not None
-    return interval
-
-
-def assert_no_more_than_control(finding: Finding) -> None:
-    """Allow about three standard errors either way; intervals of 95 % are about two."""
-    assert finding.value is not None
-    assert finding.control is not None
-    (low, high), (bottom, top) = ends(finding.interval), ends(finding.control_interval)
-    gap = finding.value - finding.control
-    reach = np.hypot(finding.value - low, top - finding.control)
-    assert gap <= 1.5 * reach
-    assert -gap <= 1.5 * np.hypot(high - finding.value, finding.control - bottom)
+    return findings(draw_table(1), released_of(name), seed=seed, holdout=draw_table(3))
 
 
 def test_an_insider_reads_every_column_off_a_copy() -> None:
@@ -83,7 +68,7 @@ def test_whoever_knows_more_finds_more_in_a_copy() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, *at_length(2, 3)])
 def test_of_a_redraw_no_attacker_finds_more_than_of_people_held_out(seed: int) -> None:
-    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed, holdout=draw_table(30 + seed))
+    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed=seed, holdout=draw_table(30 + seed))
     for name in NAMES:
         assert_no_more_than_control(found[name])
 

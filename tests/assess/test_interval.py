@@ -8,31 +8,11 @@ import pytest
 from sfumato.assess.risk.uncertainty import INTERVAL, central_width, counterparts, interval_privacy
 from sfumato.core.neighbours import nearest_without_each_column
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.privacy_studies import (
-    AWKWARD,
-    awkward,
-    case,
-    check_sound,
-    found,
-    numbers,
-    overlap,
-    redraw,
-    study,
-    value,
-)
+from tests.assess.cases import study
+from tests.assess.privacy_studies import awkward, case, check_sound, found, numbers, overlap, redraw, value
 from tests.examples import at_length
 
 NAME = "interval-privacy"
-
-
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(INTERVAL, case(name))
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(INTERVAL, awkward(name))
 
 
 def test_a_copy_is_known_exactly() -> None:

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.labels import LABEL_INFERENCE, gain_interval
 from sfumato.assess.findings import Finding, Tries
-from sfumato.assess.study import Sizes, study_of
-from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Schema
-from tests.assess.cases import CASES, ROWS, constant_table, draw_table, released_of
+from sfumato.assess.study import Sizes
+from tests.assess.cases import CASES, ROWS, constant_table, draw_table, ends, found_by, released_of
 from tests.examples import at_length, sized
 
 SHARES = ("label-inference", "label-inference-boosting")
 GAINS = ("label-inference-excess", "label-inference-excess-boosting")
 
 
-def findings(
-    original: pa.Table, released: pa.Table, seed: int = 5, target: str | None = "colour", **more: Any
-) -> dict[str, Finding]:
-    codec = Codec.fit(original, Schema.infer(original, target=target))
-    sizes = more.pop("sizes", None)
-    this = study_of(original, released, codec, rng=np.random.default_rng(seed), **more)
-    this = this if sizes is None else dataclasses.replace(this, sizes=sizes)
-    return {finding.name: finding for finding in run_measure(LABEL_INFERENCE, this)}
+findings = partial(found_by, LABEL_INFERENCE, target="colour")
 
 
 @cache
 def case(name: str) -> dict[str, Finding]:
     return findings(draw_table(1), released_of(name), holdout=draw_table(3))
-
-
-def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
-    assert interval is not None
-    return interval
 
 
 def test_the_class_of_everybody_is_read_off_a_copy() -> None:
@@ -55,7 +38,7 @@ def test_the_class_of_everybody_is_read_off_a_copy() -> None:
 
 @pytest.mark.parametrize("seed", [0, *at_length(1, 2, 3)])
 def test_a_redraw_costs_its_people_nothing(seed: int) -> None:
-    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed, holdout=draw_table(30 + seed))
+    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed=seed, holdout=draw_table(30 + seed))
     for name in GAINS:
         gain, (low, high) = found[name].value or 0.0, ends(found[name].interval)
         assert 1.5 * (low - gain) <= gain <= 1.5 * (high - gain)  # about three standard errors

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks import linkage
 from sfumato.assess.attacks.linkage import LINKABILITY, chance_in_common, pick_near, split_columns
-from sfumato.assess.findings import Finding
-from sfumato.assess.study import study_of
-from tests.assess.cases import ROWS, constant_table, draw_table, fit
+from tests.assess.cases import ROWS, constant_table, draw_table, found_by
 
 NAMES = ("linkability", "linkability-ten-nearest")
 
 
-def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
-    study = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
-    return {finding.name: finding for finding in run_measure(LINKABILITY, study)}
+found = partial(found_by, LINKABILITY)
 
 
 def numbers(seed: int, rows: int = 300) -> pa.Table:
@@ -139,7 +134,7 @@ def test_an_independent_redraw_joins_no_more_than_held_out_people() -> None:
     beaten = dict.fromkeys(NAMES, 0)
     for seed in range(10, 20):
         tables = [draw_table(10 * seed + place, 300) for place in range(3)]
-        for name, finding in found(tables[0], tables[1], seed, holdout=tables[2]).items():
+        for name, finding in found(tables[0], tables[1], seed=seed, holdout=tables[2]).items():
             assert finding.interval is not None
             assert finding.control_interval is not None
             beaten[name] += finding.interval[0] > finding.control_interval[1]

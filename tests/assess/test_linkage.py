@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +19,13 @@ from sfumato.assess.attacks.linkage import (
     whitening,
 )
 from sfumato.assess.findings import Finding, gains
-from sfumato.assess.study import Sizes, Study, study_of
+from sfumato.assess.study import Sizes, Study
 from sfumato.core.records import Block, BlockKind
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.cases import ROWS, constant_table, draw_table, fit
+from tests.assess.cases import ROWS, constant_table, draw_table, study
 
 WHOLE = ("euclid", "mahalanobis", "rank")
 RARE_TREATMENTS = (*WHOLE, "few-columns", "half-columns")
-
-
-def study(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> Study:
-    return study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
 
 
 def found(of: Study) -> dict[str, Finding]:
@@ -98,7 +93,7 @@ def test_an_independent_redraw_links_no_more_than_held_out_people() -> None:
     beaten = dict.fromkeys(RARE_TREATMENTS, 0)
     for seed in range(10, 18):
         tables = [draw_table(10 * seed + place, 200) for place in range(3)]
-        findings = found(study(tables[0], tables[1], seed, holdout=tables[2]))
+        findings = found(study(tables[0], tables[1], seed=seed, holdout=tables[2]))
         for way in RARE_TREATMENTS:
             finding = findings[f"linkage-{way}"]
             beaten[way] += not overlap(finding.interval, finding.control_interval)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.assess.algebra import run_measure
-from sfumato.assess.findings import Direction, Finding
+from sfumato.assess.findings import Direction
 from sfumato.assess.report import Report
-from sfumato.assess.study import study_of
 from sfumato.assess.utility.distortion import MEANS
-from tests.assess.cases import constant_table, draw_table, fit
+from tests.assess.cases import constant_table, draw_table, found_by
 
-
-def found(original: pa.Table, released: pa.Table) -> dict[str, Finding]:
-    study = study_of(original, released, fit(original), rng=np.random.default_rng(5))
-    return {finding.name: finding for finding in run_measure(MEANS, study)}
+found = partial(found_by, MEANS)
 
 
 def test_a_copy_changes_no_mean() -> None:

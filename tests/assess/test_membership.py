@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,16 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
 from sfumato.methods.chain.facts import Chained
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.cases import CASES, constant_table, draw_table, fit, released_of
+from tests.assess.cases import (
+    CASES,
+    assert_no_more_than_control,
+    constant_table,
+    draw_table,
+    ends,
+    fit,
+    found_by,
+    released_of,
+)
 from tests.examples import at_length
 
 AREAS = ("membership-auc-distance", "membership-auc-distance-relative", "membership-auc-classifier")
@@ -23,30 +32,12 @@ NAMES = (*AREAS, "membership-tpr")
 CHAINED = Chained(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 0, 0, 0)
 
 
-def findings(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
-    this = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
-    return {finding.name: finding for finding in run_measure(MEMBERSHIP, this)}
+findings = partial(found_by, MEMBERSHIP)
 
 
 @cache
 def case(name: str, seed: int = 5) -> dict[str, Finding]:
-    return findings(draw_table(1), released_of(name), seed, holdout=draw_table(3))
-
-
-def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
-    assert interval is not None
-    return interval
-
-
-def assert_no_more_than_control(finding: Finding) -> None:
-    """Allow about three standard errors either way; intervals of 95 % are about two."""
-    assert finding.value is not None
-    assert finding.control is not None
-    (low, high), (bottom, top) = ends(finding.interval), ends(finding.control_interval)
-    gap = finding.value - finding.control
-    reach = np.hypot(finding.value - low, top - finding.control)
-    assert gap <= 1.5 * reach
-    assert -gap <= 1.5 * np.hypot(high - finding.value, finding.control - bottom)
+    return findings(draw_table(1), released_of(name), seed=seed, holdout=draw_table(3))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,7 +50,7 @@ def test_a_copy_gives_every_member_away(name: str) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, *at_length(2, 3, 4, 5)])
 def test_a_redraw_gives_nobody_away(seed: int) -> None:
-    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed, holdout=draw_table(30 + seed))
+    found = findings(draw_table(10 + seed), draw_table(20 + seed), seed=seed, holdout=draw_table(30 + seed))
     for name in NAMES:
         assert_no_more_than_control(found[name])
         assert (found[name].value or 0.0) < (0.05 if name.endswith("percent") else 0.57)
@@ -227,7 +218,7 @@ def test_a_model_is_tested_on_people_from_whom_it_has_not_learnt() -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
         tables = [pa.table({f"c{k}": rng.normal(size=60) for k in range(20)}) for _ in range(3)]
-        values.append(findings(tables[0], tables[1], seed, holdout=tables[2])["membership-auc-classifier"].value)
+        values.append(findings(tables[0], tables[1], seed=seed, holdout=tables[2])["membership-auc-classifier"].value)
     assert np.mean(np.array(values, dtype=float)) == pytest.approx(0.5, abs=0.12)
 
 

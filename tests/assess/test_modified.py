@@ -14,8 +14,8 @@ from sfumato.assess.algebra import Measure
 from sfumato.assess.attacks.labels import HIDDEN_LABEL, SWAPPED_ROWS
 from sfumato.methods.modify.facts import Downgraded, Swapped
 from sfumato.methods.protocol import OwnerDetails
+from tests.assess.cases import study
 from tests.assess.privacy_studies import found as run
-from tests.assess.privacy_studies import study
 from tests.modify.tables import mixed
 
 

@@ -20,8 +20,8 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.methods.randomize.facts import Randomized
-from tests.assess.cases import draw_table, released_of
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
+from tests.assess.cases import draw_table, released_of, study
+from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers
 from tests.examples import at_length
 
 ERROR, NEAR = "noise-filtered-error", "noise-filtered-near"

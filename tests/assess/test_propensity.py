@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.assess.algebra import Measure, run_measure
-from sfumato.assess.findings import Finding
-from sfumato.assess.study import Sizes, Study, study_of
+from sfumato.assess.study import Sizes
 from sfumato.assess.utility.propensity import (
     PROPENSITY,
     PROPENSITY_AUC,
@@ -20,18 +19,13 @@ from sfumato.assess.utility.propensity import (
     folds_of,
     null_expectation,
 )
-from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
+from tests.assess.cases import ROWS, constant_table, draw_table, found_by, released_of, study
 from tests.examples import at_length, sized
 
 MEASURES = (PROPENSITY, PROPENSITY_AUC)
 
 
-def study(original: pa.Table, released: pa.Table, seed: int = 5) -> Study:
-    return study_of(original, released, fit(original), rng=np.random.default_rng(seed))
-
-
-def found(measure: Measure, original: pa.Table, released: pa.Table, seed: int = 5) -> dict[str, Finding]:
-    return {finding.name: finding for finding in run_measure(measure, study(original, released, seed))}
+found = found_by
 
 
 def value(measure: Measure, name: str, case: str) -> float:

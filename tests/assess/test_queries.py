@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import run_measure
-from sfumato.assess.findings import Finding
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Study
 from sfumato.assess.utility import comparison as module
 from sfumato.assess.utility.comparison import QUERIES, Query, count_rows, draw_queries, relative_errors
-from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
+from tests.assess.cases import ROWS, constant_table, draw_table, found_by, released_of, study
 from tests.examples import at_length
 
-
-def study(original: pa.Table, released: pa.Table, seed: int = 5) -> Study:
-    return study_of(original, released, fit(original), rng=np.random.default_rng(seed))
-
-
-def found(original: pa.Table, released: pa.Table, seed: int = 5) -> dict[str, Finding]:
-    return {finding.name: finding for finding in run_measure(QUERIES, study(original, released, seed))}
+found = partial(found_by, QUERIES)
 
 
 def count_slowly(query: Query, seen: Study) -> int:
@@ -80,7 +74,7 @@ def test_rows_drawn_from_the_original_err_as_the_baseline_says(seeds: int) -> No
     for seed in range(seeds):
         original = draw_table(seed)
         places = np.random.default_rng(seed).integers(ROWS, size=300)
-        findings = found(original, original.take(pa.array(places)), seed)
+        findings = found(original, original.take(pa.array(places)), seed=seed)
         ratios.append([(each.value or 0.0) / (each.baseline or 1.0) for each in findings.values()])
     np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.25)
 

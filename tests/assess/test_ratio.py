@@ -6,31 +6,11 @@ import numpy as np
 import pytest
 
 from sfumato.assess.risk.closest import NEIGHBOUR_RATIO, distance_ratio
-from tests.assess.privacy_studies import (
-    AWKWARD,
-    awkward,
-    case,
-    check_sound,
-    found,
-    numbers,
-    overlap,
-    redraw,
-    study,
-    value,
-)
+from tests.assess.cases import study
+from tests.assess.privacy_studies import case, found, numbers, overlap, redraw, value
 from tests.examples import at_length
 
 NAME = "neighbour-distance-ratio"
-
-
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(NEIGHBOUR_RATIO, case(name))
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(NEIGHBOUR_RATIO, awkward(name))
 
 
 def test_a_copy_reaches_the_worst_value_also_where_rows_have_twins() -> None:

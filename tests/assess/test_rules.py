@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import run_measure
-from sfumato.assess.findings import Finding
-from sfumato.assess.study import Column, ColumnPair, Study, study_of
+from sfumato.assess.study import Column, ColumnPair
 from sfumato.assess.utility.rules import CONFIDENCE, RULES, SUPPORT, compare, mine
-from tests.assess.cases import ROWS, constant_table, draw_table, fit, released_of
+from tests.assess.cases import ROWS, constant_table, draw_table, found_by, released_of, study
 from tests.examples import at_length
 
 Item = tuple[int, int]
 Rule = tuple[frozenset[Item], Item]
 
 
-def study(original: pa.Table, released: pa.Table, seed: int = 5) -> Study:
-    return study_of(original, released, fit(original), rng=np.random.default_rng(seed))
-
-
-def found(original: pa.Table, released: pa.Table, seed: int = 5) -> dict[str, Finding]:
-    return {finding.name: finding for finding in run_measure(RULES, study(original, released, seed))}
+found = partial(found_by, RULES)
 
 
 def transactions(pairs: tuple[ColumnPair, ...], *, released: bool) -> list[set[Item]]:
@@ -99,7 +93,7 @@ def test_rows_drawn_from_the_original_do_as_the_baseline_says(seeds: int) -> Non
     for seed in range(seeds):
         original = draw_table(seed)
         places = np.random.default_rng(seed).integers(ROWS, size=ROWS)
-        findings = found(original, original.take(pa.array(places)), seed)
+        findings = found(original, original.take(pa.array(places)), seed=seed)
         gaps.append([(each.value or 0.0) - (each.baseline or 0.0) for each in findings.values()])
     np.testing.assert_allclose(np.mean(gaps, axis=0), 0.0, atol=0.04)
 

@@ -9,7 +9,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from sfumato.assess.utility import auc_parts, balanced_accuracy_parts, parts_interval
 from sfumato.assess.utility.prediction import PREDICTION, RESPONSES
-from tests.assess.privacy_studies import found, study
+from tests.assess.cases import study
+from tests.assess.privacy_studies import found
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -7,7 +7,8 @@ import pytest
 
 from sfumato.assess.utility.distortion import SECURITY, security
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, numbers, study
+from tests.assess.cases import study
+from tests.assess.privacy_studies import case, check_sound, found, numbers
 from tests.examples import at_length
 
 NAME = "security"
@@ -21,11 +22,6 @@ def of(rows: np.ndarray, released: np.ndarray, origin: np.ndarray, seed: int = 5
 
 def test_without_known_origins_it_is_not_run() -> None:
     assert "descends" in (found(SECURITY, case("copy"))[NAME].reason or "")
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(SECURITY, awkward(name))
 
 
 def test_a_copy_and_a_shift_have_none() -> None:

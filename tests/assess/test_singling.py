@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.singling import (
     AT_LEAST,
     AT_MOST,
@@ -24,18 +24,14 @@ from sfumato.assess.attacks.singling import (
     guesses_like,
     single_conditions,
 )
-from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
-from tests.assess.cases import constant_table, draw_table, fit
-from tests.assess.privacy_studies import study
+from tests.assess.cases import constant_table, draw_table, fit, found_by, study
 from tests.examples import at_length
 
 NAMES = ("singling-out-univariate", "singling-out-multivariate")
 
 
-def found(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> dict[str, Finding]:
-    study = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
-    return {finding.name: finding for finding in run_measure(SINGLING_OUT, study)}
+found = partial(found_by, SINGLING_OUT)
 
 
 def matrix(seed: int, rows: int = 80) -> tuple[SortedRows, np.ndarray]:
@@ -170,7 +166,7 @@ def test_an_independent_redraw_singles_out_no_more_than_held_out_people(rows: in
     beaten = dict.fromkeys(NAMES, 0)
     for seed in range(10, 22):
         tables = [draw_table(10 * seed, 400), draw_table(10 * seed + 1, 400), draw_table(10 * seed + 2, rows)]
-        for name, finding in found(tables[0], tables[1], seed, holdout=tables[2]).items():
+        for name, finding in found(tables[0], tables[1], seed=seed, holdout=tables[2]).items():
             assert finding.value is not None
             assert finding.control is not None
             assert finding.interval is not None

@@ -15,8 +15,7 @@ from sfumato.assess.attacks.singling import SINGLING_OUT
 from sfumato.assess.findings import Family, Finding, gains
 from sfumato.assess.measure import catalogue
 from sfumato.assess.plain import risk_sentence
-from tests.assess.cases import draw_table
-from tests.assess.privacy_studies import study
+from tests.assess.cases import draw_table, study
 from tests.examples import at_length
 
 ATTACKS = tuple(measure for measure in catalogue() if measure.family is Family.ATTACK)

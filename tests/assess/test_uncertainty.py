@@ -9,33 +9,11 @@ import pytest
 from sfumato.assess.risk.uncertainty import UNCERTAINTY, step_of, surprisal, surprisal_given
 from sfumato.assess.utility.distortion import PERTURBATION
 from sfumato.methods.protocol import OwnerDetails
-from tests.assess.privacy_studies import (
-    AWKWARD,
-    awkward,
-    case,
-    check_sound,
-    found,
-    numbers,
-    overlap,
-    redraw,
-    study,
-    value,
-)
+from tests.assess.cases import study
+from tests.assess.privacy_studies import case, found, numbers, overlap, redraw, value
 from tests.examples import at_length
 
 NAME = "conditional-entropy"
-
-
-@pytest.mark.parametrize("measure", [UNCERTAINTY, PERTURBATION])
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str, measure: object) -> None:
-    check_sound(measure, case(name))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("measure", [UNCERTAINTY, PERTURBATION])
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str, measure: object) -> None:
-    check_sound(measure, awkward(name))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 30.0])

@@ -9,19 +9,10 @@ import pytest
 from sfumato.assess.findings import risk_by_column
 from sfumato.assess.risk.uniqueness import UNIQUENESS, matched
 from sfumato.assess.study import row_keys
+from tests.assess.cases import study
 from tests.assess.made_up import attack
-from tests.assess.privacy_studies import AWKWARD, awkward, case, check_sound, found, overlap, redraw, study, value
+from tests.assess.privacy_studies import AWKWARD, awkward, case, found, overlap, redraw, value
 from tests.examples import at_length
-
-
-@pytest.mark.parametrize("name", ["copy", "redraw", "constant"])
-def test_every_finding_of_a_fixed_case_is_complete(name: str) -> None:
-    check_sound(UNIQUENESS, case(name))
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_no_awkward_table_stops_it(name: str) -> None:
-    check_sound(UNIQUENESS, awkward(name))
 
 
 def test_everybody_alone_in_a_copy_is_matched_and_nobody_in_a_constant_release() -> None:

@@ -13,7 +13,7 @@ from examples.messy_patients import as_xlsx
 from sfumato.assess.algebra import run_measure
 from sfumato.assess.utility.prediction import PREDICTION
 from sfumato.cli.verbs import population
-from tests.assess.privacy_studies import study
+from tests.assess.cases import study
 from tests.cli.conftest import Run
 from tests.messy import messy_rows
 
