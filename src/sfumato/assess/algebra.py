@@ -402,13 +402,15 @@ class Measure:
     # the numbers that are listed where there are no rows to compare, and what they mean; by default all as declared
     uncompared: Mapping[str, str] | None = None
     of_groups: bool = False  # whether it looks at the groups alone, and so does not ask for released rows
-    figure: str = ""  # the figure of the report that shows its numbers; none if it is empty
+    figure: str | None = None  # the figure of the report that shows its numbers; by default that of attacks, or none
     exact: bool = False  # whether it sees extreme numbers as they are, in place of bounded ones
     numbers: tuple[Number, ...] = ()  # what it finds
 
     def finds(self, *numbers: Number) -> Measure:
         """The measure with its numbers, each shown in the measure's figure unless it names its own."""
-        drawn = (dataclasses.replace(each, figure=self.figure) if each.figure is None else each for each in numbers)
+        usual = "attacks/all" if self.family is Family.ATTACK else ""
+        figure = usual if self.figure is None else self.figure
+        drawn = (dataclasses.replace(each, figure=figure) if each.figure is None else each for each in numbers)
         return dataclasses.replace(self, numbers=tuple(drawn))
 
     @property

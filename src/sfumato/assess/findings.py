@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.study import CATEGORIES, ColumnPair, Study, sample
+from sfumato.assess.study import CATEGORIES, ColumnPair, Study, sample, share_alone
 from sfumato.core.documents import plain
 
 __all__ = [
@@ -453,8 +453,8 @@ def _alone_by(study: Study) -> list[float]:
         _scattered(pair.original.take(rows).codes(pair.cuts(_PARTS)), place) for place, pair in enumerate(study.pairs)
     ]
     keys = np.asarray(np.sum(marks, axis=0, dtype=np.uint64))  # a sum, so that a column can be taken out again
-    alone = _share_alone(keys)
-    return [max(0.0, alone - _share_alone(np.asarray(keys - mark))) for mark in marks]
+    alone = share_alone(keys)
+    return [max(0.0, alone - share_alone(np.asarray(keys - mark))) for mark in marks]
 
 
 def _scattered(codes: NDArray[np.int64], place: int) -> NDArray[np.uint64]:
@@ -463,12 +463,6 @@ def _scattered(codes: NDArray[np.int64], place: int) -> NDArray[np.uint64]:
     mixed = (codes.astype(np.uint64) + np.uint64(1)) * _SPREAD + offset
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX
     return np.asarray(mixed ^ (mixed >> np.uint64(27))) * _SPREAD
-
-
-def _share_alone(keys: NDArray[np.uint64]) -> float:
-    ordered = np.sort(keys)
-    apart = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
-    return float((apart[1:] & apart[:-1]).mean())
 
 
 def _rare_shown(pair: ColumnPair) -> int:

@@ -52,6 +52,7 @@ __all__ = [
     "row_codes",
     "row_keys",
     "sample",
+    "share_alone",
     "study_of",
     "value_codes",
 ]
@@ -277,6 +278,13 @@ def row_keys(columns: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     if keys is None:
         raise ValueError("rows without columns have no keys")
     return keys
+
+
+def share_alone(keys: NDArray[np.uint64]) -> float:
+    """Share of rows whose key no other has."""
+    ordered = np.sort(keys)
+    apart = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
+    return float((apart[1:] & apart[:-1]).mean())
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -44,18 +45,20 @@ _OF_MAKING = ("level", "strata", "allow_level_1", "recipe", "format", "method", 
 """Options of sanitize that say how a table is made."""
 
 
+def _refused_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Accept the options of making, hidden, so that they are refused in words."""
+    for name in _OF_MAKING:
+        spelt = f"--{name.replace('_', '-')}"
+        function = click.option(spelt, is_flag=name == "allow_level_1", hidden=True)(function)
+    return function
+
+
 @click.command(cls=Verb)
 @click.argument("original", metavar="ORIGINAL", type=INPUT)
 @click.argument("released", metavar="RELEASED", type=INPUT)
 @options(first=True, output="Folder for the owner's and the public report.")
 @options_of_verb("evaluate")
-@click.option("--level", hidden=True)
-@click.option("--strata", hidden=True)
-@click.option("--allow-level-1", is_flag=True, hidden=True)
-@click.option("--recipe", hidden=True)
-@click.option("--format", hidden=True)
-@click.option("--method", hidden=True)
-@click.option("--k", hidden=True)
+@_refused_options
 @options(most_bytes="Largest RELEASED or hold-out file, in bytes, unpacked.  [default: 1 GiB, or 20 times ORIGINAL]")
 @options("query")
 @verb

@@ -106,7 +106,6 @@ ROUNDS = Measure(
     "Banu, Chandra & Ganapathi 2010 undone by differences of rounds",
     _run_rounds,
     applies=_not_opened,
-    figure="attacks/all",
 ).finds(
     Number("party-rows-inferred", "Rows of other parties inferred from clustering rounds", SHARE.owners).means(
         "The share of other parties' rows that this party can infer from the cluster centres of every round and its "

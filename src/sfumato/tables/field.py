@@ -217,6 +217,10 @@ class Field:
     def __repr__(self) -> str:
         return f"Field({self.name!r}, {self.kind.value}, {self.role.value})"
 
+    def of_domain(self, domain: Domain) -> Field:
+        """The column with another domain, and nothing else that was read off its values."""
+        return dataclasses.replace(self, domain=domain, hierarchy=None, coarsened=0, repair=False, reason="")
+
     @property
     def is_dropped(self) -> bool:
         """Whether the column is left out of the release, by its role or because all its values are rare."""

@@ -310,36 +310,13 @@ class Schema:
 
     def to_declare(self) -> Schema:
         """Template of declared domains: kinds and formats stay, and no bound, category or mark from the data does."""
-        return Schema(
-            tuple(
-                dataclasses.replace(
-                    field,
-                    domain=Domain(declared=True),
-                    missing=(),
-                    repair=False,
-                    coarsened=0,
-                    hierarchy=None,
-                    reason="",
-                )
-                for field in self
-            )
-        )
+        declared = Domain(declared=True)
+        return Schema(tuple(dataclasses.replace(field.of_domain(declared), missing=()) for field in self))
 
     def public_part(self) -> Schema:
         """The part that is released: released columns with declared domains only."""
-        return Schema(
-            tuple(
-                dataclasses.replace(
-                    field,
-                    domain=field.domain if field.domain.declared else Domain(),
-                    hierarchy=None,
-                    coarsened=0,
-                    repair=False,
-                    reason="",
-                )
-                for field in self.released
-            )
-        )
+        fields = (each.of_domain(each.domain if each.domain.declared else Domain()) for each in self.released)
+        return Schema(tuple(fields))
 
     @property
     def dropped(self) -> dict[str, str]:

@@ -153,10 +153,8 @@ def _refuse_unfit(table: pa.Table) -> None:
         )
     empty = None
     for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        gone = pc.is_null(column, nan_is_null=True)
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            texts = column.cast(kind)
+        gone, texts = pc.is_null(column, nan_is_null=True), _texts(column)
+        if texts is not None:
             longer = pc.sum(pc.greater(pc.utf8_length(texts), _LONGEST)).as_py()
             if longer:
                 raise OptionError(
@@ -293,10 +291,9 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def _refuse_control_characters(table: pa.Table) -> None:
     for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        strange = int(re.search(_UNWRITABLE, name) is not None)
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            strange += pc.sum(pc.match_substring_regex(column.cast(kind), _UNWRITABLE)).as_py() or 0
+        strange, texts = int(re.search(_UNWRITABLE, name) is not None), _texts(column)
+        if texts is not None:
+            strange += pc.sum(pc.match_substring_regex(texts, _UNWRITABLE)).as_py() or 0
         if strange:
             raise OptionError(
                 f"column {name!r} holds {strange} texts with control characters, which .ods has no way to write; "

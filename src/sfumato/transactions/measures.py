@@ -508,7 +508,7 @@ TRANSACTIONS = Measure("transactions", Family.UTILITY, "JS07, sec. 2.2.1, 2.5, 2
 
 _KNOWS = "knows three items of a transaction"
 TRANSACTION_ATTACKS = Measure(
-    "transaction-attacks", Family.ATTACK, "EGSA02; Narayanan and Shmatikov 2008", lambda _: ()
+    "transaction-attacks", Family.ATTACK, "EGSA02; Narayanan and Shmatikov 2008", lambda _: (), figure=""
 ).finds(
     Number("own-row-linkage-transactions", "Record linkage of transactions, three items known", SHARE).means(
         f"Record linkage: how often an attacker who {_KNOWS} picks its released transaction, the one that contains "

@@ -221,7 +221,6 @@ DIFFERENCING = Measure(
     "Aggarwal & Yu 2005 undone by differences; Denning, Denning & Schwartz 1979",
     _run,
     applies=_applies,
-    figure="attacks/all",
 ).finds(
     Number("differencing-recovery", "Differencing attack, published rows", SHARE).means(
         "Differencing attack: the share of arriving records recovered from the difference of successive publications. "

@@ -301,7 +301,6 @@ ATTRIBUTE_INFERENCE = Measure(
     _run,
     needs=(Need.COLUMNS,),
     stand_ins=split_in_tenths,
-    figure="attacks/all",
 ).finds(
     *(
         Number(f"attribute-inference-{profile.name}", f"Attribute inference, {profile.spoken}", SHARE).means(
@@ -383,7 +382,6 @@ EXTREME_VALUES = Measure(
     Family.ATTACK,
     "after Dwork et al. 2006, tables that differ in one person",
     _run_extremes,
-    figure="attacks/all",
     exact=True,
 ).finds(
     Number("extreme-values-disclosed", "Singling out, extreme values", SHARE).means(

@@ -422,7 +422,6 @@ KNOWN_INPUT = Measure(
     _run,
     needs=(Need.ORIGIN,),
     applies=not_moved,
-    figure="attacks/all",
 ).finds(
     Number("known-input-recovery", "Known-input attack, numbers recovered", SHARE).means(
         _HEADLINE.format(number=KNOWN_ROWS)
@@ -472,7 +471,6 @@ PUBLIC_MOMENTS = Measure(
     _run_moments,
     needs=(Need.ORIGIN,),
     applies=not_moved,
-    figure="attacks/all",
 ).finds(
     Number("public-moments-recovery", "Numbers recovered from public mean and variance", SHARE).means(
         _RECOVERED.format(

@@ -170,7 +170,6 @@ LABEL_INFERENCE = Measure(
     _run,
     needs=(Need.TARGET, Need.COLUMNS),
     stand_ins=split_in_tenths,
-    figure="attacks/all",
 ).finds(
     *(
         number
@@ -245,7 +244,6 @@ SWAPPED_ROWS = Measure(
     _run_windows,
     needs=(Need.ORIGIN,),
     applies=where(Swapped, "no cells were swapped"),
-    figure="attacks/all",
 ).finds(
     Number("own-row-linkage-swap-windows", "Record linkage to own row, swap windows", SHARE).means(
         "Record linkage: the share of people whose own row is picked by an attacker who knows their record and the "
@@ -297,7 +295,6 @@ HIDDEN_LABEL = Measure(
     _run_label,
     needs=(Need.ORIGIN,),
     applies=where(Downgraded, "no label was hidden"),
-    figure="attacks/all",
 ).finds(
     Number("hidden-label-inference", "Attribute inference of hidden labels, gradient boosting", SHARE).means(
         "Attribute inference: the share of hidden labels predicted by boosted trees that were trained on the release "

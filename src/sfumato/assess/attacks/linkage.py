@@ -252,7 +252,7 @@ def _control(study: Study, view: _View, released: Matrix, outside: Places, rng: 
 
 
 _SOURCE = "Domingo-Ferrer & Torra 2001; Torra, Abowd & Domingo-Ferrer 2006"
-LINKAGE = Measure("linkage", Family.ATTACK, _SOURCE, _run_linkage, figure="attacks/all").finds(
+LINKAGE = Measure("linkage", Family.ATTACK, _SOURCE, _run_linkage).finds(
     *(
         Number(f"linkage-{way}", f"Record linkage, {spoken}", SHARE).means(
             f"Record linkage: the share of people for whom the nearest released row, compared {words}, has no other "
@@ -279,9 +279,7 @@ def _run_own(study: Study) -> Iterator[Stated]:
         yield f"own-row-linkage-{way}", success(tries, guess=guess, control=None, note=note, aside="")
 
 
-OWN_ROW_LINKAGE = Measure(
-    "own-row-linkage", Family.ATTACK, _SOURCE, _run_own, needs=(Need.ORIGIN,), figure="attacks/all"
-).finds(
+OWN_ROW_LINKAGE = Measure("own-row-linkage", Family.ATTACK, _SOURCE, _run_own, needs=(Need.ORIGIN,)).finds(
     *(
         Number(f"own-row-linkage-{way}", f"Record linkage to own row, {spoken}", SHARE).means(
             f"Record linkage: the share of people for whom the nearest released row, compared {words}, is the one made "
@@ -328,7 +326,6 @@ LINKED_PERSONS = Measure(
     Family.ATTACK,
     "Domingo-Ferrer & Torra 2001, on the means of persons",
     _run_persons,
-    figure="attacks/all",
 ).finds(
     Number("linkage-persons", "Record linkage, all rows of a person", SHARE).means(
         "Record linkage of persons: the share of people for whom the nearest released person, compared by the mean and "
@@ -435,7 +432,6 @@ LINKABILITY = Measure(
     _run_linkability,
     needs=(Need.COLUMNS,),
     stand_ins=split_in_tenths,
-    figure="attacks/all",
 ).finds(
     Number("linkability", "Linkability of two halves, nearest row", SHARE).means(
         "Linkability: how often the two halves of a person's columns lead to the same released row, so that two "
@@ -554,7 +550,6 @@ GROUP_LINKAGE = Measure(
     _run_groups,
     needs=(Need.GROUPS, Need.ROW_GROUPS),
     applies=where(Grouped, "the table is not known to be made of groups"),
-    figure="attacks/all",
 ).finds(
     Number("group-linkage-nearest-row", "Group linkage, nearest row", SHARE).means(
         "Linkage to the group: the share of people for whom the nearest released row was drawn from their own group; "

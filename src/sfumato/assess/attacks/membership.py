@@ -335,9 +335,7 @@ def accuse_outliers(scores: Matrix, distance: Matrix, others: Matrix) -> Tries:
     return Tries(hits, tried)
 
 
-OUTLIERS = Measure(
-    "outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,), figure="attacks/all"
-).finds(
+OUTLIERS = Measure("outliers", Family.ATTACK, "after Carlini et al. 2022", _run_outliers, needs=(Need.HOLDOUT,)).finds(
     Number("membership-outliers", "Membership inference on outliers, TPR at 5\u00a0% FPR", SHARE).means(
         "Membership inference on the 5 % of members who are farthest from everybody: the share identified by relative "
         "distance at a false positive rate of 5 %. The control is the share of the outliers of the control group named "

@@ -192,7 +192,6 @@ NOISE_FILTER = Measure(
     _run,
     needs=(Need.ORIGIN,),
     applies=_applies,
-    figure="attacks/all",
 ).finds(
     Number("noise-filtered-error", "Noise filtering, remaining error", SIZE.more, figure="").means(
         "Noise filtering: the error, in standard deviations, of the best of three attackers, beside the size of the "
@@ -271,7 +270,6 @@ GROUP_FILTER = Measure(
     applies=where(
         ComponentNoise, "no noise was put on the principal components of groups, so there is none to filter off"
     ),
-    figure="attacks/all",
 ).finds(
     Number("group-filtered-error", "Noise filtering within groups, remaining error", SIZE.more, figure="").means(
         "Noise filtering: the error, in standard deviations, of an attacker who knows a record's group, its "
@@ -423,7 +421,6 @@ BEST_GUESS = Measure(
     _run_guess,
     needs=(Need.ORIGIN,),
     applies=where(Randomized, "no column was randomized by a stated law, so there is no answer to guess behind"),
-    figure="attacks/all",
 ).finds(
     _guessed_number("bayes-inference", "randomized values", "Bayes inference of randomized values"),
     _guessed_number("bayes-inference/", "values of {column}", figure="attacks/bayes-inference"),

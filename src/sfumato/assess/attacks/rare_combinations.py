@@ -252,7 +252,6 @@ RARE_COMBINATIONS = Measure(
     "after Skinner & Elliot 2002",
     _run,
     stand_ins=split_in_tenths,
-    figure="attacks/all",
 ).finds(
     Number("outlier-inference-error", "Attribute inference on outliers, error", SIZE.more, figure="").means(
         "Attribute inference on outliers: the median error, in standard deviations, of numbers read from released "
@@ -349,14 +348,14 @@ def _rows_by_coincidence(study: Study, keys: Places) -> Tries:
 
 _SOURCE = "after Skinner & Elliot 2002; Yao et al. 2025"
 
-UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values, figure="attacks/all").finds(
+UNIQUE_VALUES = Measure("unique-values", Family.ATTACK, _SOURCE, _unique_values).finds(
     Number("unique-values-disclosed", "Singling out, unique values", SHARE).means(
         "Singling out: the share of people with a value that nobody else has and that the release contains. Baseline: "
         "coincidence; control: such values of held-out people"
     )
 )
 
-WHOLE_ROWS = Measure("whole-rows", Family.ATTACK, _SOURCE, _whole_rows, figure="attacks/all").finds(
+WHOLE_ROWS = Measure("whole-rows", Family.ATTACK, _SOURCE, _whole_rows).finds(
     Number("exact-row-matches", "Exact row matches", SHARE).means(
         "Record linkage by exact match: the share of people who are equal to a released row in every column. Control: "
         "the same share of held-out people"

@@ -398,7 +398,6 @@ SINGLING_OUT = Measure(
     Family.ATTACK,
     "Giomi, Boenisch, Wehmeyer & Tasnádi 2023; Cohen & Nissim 2020",
     _run,
-    figure="attacks/all",
 ).finds(
     Number("singling-out-univariate", "Singling out, univariate", SHARE).means(
         "Singling out: the share of extreme or unique values of single released columns that match exactly one "

@@ -304,7 +304,6 @@ DIGITS = Measure(
     _run_digits,
     needs=(Need.ORIGIN,),
     applies=_not_multiplied,
-    figure="attacks/all",
 ).finds(
     Number("digit-spacing-recovery", "Numbers recovered from digit spacing", SHARE).means(
         "The share of numbers recovered to a tenth of a standard deviation by an attacker who knows no row, only that "

@@ -276,7 +276,6 @@ SHADOWS = Measure(
     Family.ATTACK,
     "Shokri et al. 2017; Giomi et al. 2023; van Breugel et al. 2023",
     lambda _: (),
-    figure="attacks/all",
 ).finds(
     *(
         dataclasses.replace(each, figure="attacks/scores") if each.name.startswith("shadow-auc-") else each

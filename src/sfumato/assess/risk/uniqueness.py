@@ -34,6 +34,7 @@ from sfumato.assess.study import (
     once,
     read_column,
     row_keys,
+    share_alone,
     value_codes,
 )
 from sfumato.core.arrays import count_persons
@@ -336,9 +337,7 @@ def _share_alone(columns: Sequence[Places], study: Study | None = None, people: 
     if study is not None and people is not None:
         among = np.sort(_held(keys, study.persons))
         return float((_count(keys[people], among) == 1).mean())
-    keys = np.sort(keys)
-    apart = np.concatenate([[True], keys[1:] != keys[:-1], [True]])
-    return float((apart[1:] & apart[:-1]).mean())
+    return share_alone(keys)
 
 
 def _matches(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,12 @@ __all__ = [
     "density_clusters",
     "error",
     "k_means",
-    "misclassified",
     "tree_clusters",
 ]
 
 _USUAL = 5
 _REDRAWS = 8  # each is two more clusterings
-_STARTS = 10
+_STARTS, _ROUNDS = 10, 50
 _SAME = 1e-9  # relative difference of sums of squares that is rounding
 _MOVED = (
     "every row was moved by a secret key, so that original rows have no place among the clusters of the released ones"
@@ -108,14 +108,29 @@ def cluster_count(study: Study, rows: Matrix) -> int | None:
     return min(wanted, max(2, different - 1))
 
 
-def _centres(rows: Matrix, count: int, seed: int) -> Matrix:
-    """Centres by k-means; fewer than asked where there are fewer different rows."""
+def _fitted(rows: Matrix, count: int, seed: int) -> Any:
+    """The best k-means of several starts; fewer clusters than asked where there are fewer different rows."""
     from sklearn.cluster import KMeans
+
+    return _fit(KMeans(min(count, len(rows)), n_init=_STARTS, max_iter=_ROUNDS, random_state=seed), rows)
+
+
+def _fitted_from(rows: Matrix, centres: Matrix) -> Any:
+    """K-means that goes on from centres."""
+    from sklearn.cluster import KMeans
+
+    return _fit(KMeans(len(centres), init=centres, n_init=1, max_iter=_ROUNDS), rows)
+
+
+def _fit(model: Any, rows: Matrix) -> Any:
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # of fewer different rows than clusters
-        model = KMeans(min(count, len(rows)), n_init=_STARTS, max_iter=50, random_state=seed).fit(rows)
-    return np.unique(np.round(model.cluster_centers_, 9), axis=0)
+        return model.fit(rows)
+
+
+def _centres(rows: Matrix, count: int, seed: int) -> Matrix:
+    return np.unique(np.round(_fitted(rows, count, seed).cluster_centers_, 9), axis=0)
 
 
 def _settled(rows: Matrix, starts: Sequence[Matrix]) -> Matrix:
@@ -123,15 +138,8 @@ def _settled(rows: Matrix, starts: Sequence[Matrix]) -> Matrix:
 
     What luck found in one table only is then no difference between the two; of equals the first is kept.
     """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     best, least = starts[0], np.inf
-    for start in starts:
-        if len(start) > len(rows):
-            continue
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # of centres without rows
-            model = KMeans(len(start), init=start, n_init=1, max_iter=50).fit(rows)
+    for model in (_fitted_from(rows, start) for start in starts if len(start) <= len(rows)):
         if model.inertia_ < least - _SAME * model.inertia_:
             best, least = model.cluster_centers_, model.inertia_
     return np.unique(np.round(best, 9), axis=0)
@@ -161,24 +169,28 @@ def _redraws(
 
 
 def _table(first: Places, second: Places) -> Places:
-    """How many rows bear each pair of labels."""
-    table = np.zeros((int(first.max()) + 1, int(second.max()) + 1), dtype=np.int64)
-    np.add.at(table, (first, second), 1)
+    """How many rows bear each pair of labels; those in no cluster stand first."""
+    table = np.zeros((int(first.max()) + 2, int(second.max()) + 2), dtype=np.int64)
+    np.add.at(table, (first + 1, second + 1), 1)
     return table
 
 
 def error(first: Places, second: Places) -> float:
     """Misclassification error of two clusterings of the same rows, labels matched by the best assignment.
 
+    A row in no cluster, -1, agrees only with such a row.
+
     Examples
     --------
-    >>> error(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]))
-    0.25
+    >>> error(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1])), error(np.array([0, 0, 1, -1]), np.array([1, 1, 0, 0]))
+    (0.25, 0.25)
     """
     from scipy.optimize import linear_sum_assignment
 
     table = _table(first, second)
-    return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(first)
+    inner = table[1:, 1:]
+    right = table[0, 0] + inner[linear_sum_assignment(inner, maximize=True)].sum()
+    return 1.0 - float(right) / len(first)
 
 
 def agreement(first: Places, second: Places) -> float:
@@ -215,22 +227,17 @@ CLUSTERING = Measure(
 _NAME = "misclassification-error"
 _MOST = 2_000  # rows of clusterers whose work grows with the square of the rows
 _OWN_REDRAWS = 3
-_ROUNDS = 50
 _SMALLEST, _SHARE = 10, 0.02  # rows of the smallest cluster that is sought by density
 _NOISE = -1
 
 
 def k_means(rows: Matrix, count: int, seed: int, starts: tuple[Places, ...] = ()) -> Places:
     """Clusters by k-means, the best of several starts; each of the labellings ``starts`` is one more."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # of fewer different rows than clusters
-        best = KMeans(min(count, len(rows)), n_init=_STARTS, max_iter=_ROUNDS, random_state=seed).fit(rows)
-        for labels in starts:
-            centres = np.array([rows[labels == label].mean(axis=0) for label in np.unique(labels)])
-            other = KMeans(len(centres), init=centres, n_init=1, max_iter=_ROUNDS).fit(rows)
-            best = other if other.inertia_ < best.inertia_ else best
+    best = _fitted(rows, count, seed)
+    for labels in starts:
+        centres = np.array([rows[labels == label].mean(axis=0) for label in np.unique(labels)])
+        other = _fitted_from(rows, centres)
+        best = other if other.inertia_ < best.inertia_ else best
     return np.asarray(best.labels_, dtype=np.int64)
 
 
@@ -249,25 +256,6 @@ def density_clusters(rows: Matrix, _count: int, _seed: int) -> Places:
     if len(rows) <= smallest:
         return np.full(len(rows), _NOISE)
     return np.asarray(HDBSCAN(min_cluster_size=smallest, copy=True).fit_predict(rows), dtype=np.int64)
-
-
-def misclassified(first: Places, second: Places) -> float:
-    """Share of rows that two clusterings put in different clusters; a row in no cluster agrees only with such a row.
-
-    Examples
-    --------
-    >>> misclassified(np.array([0, 0, 1, -1]), np.array([1, 1, 0, 0]))
-    0.25
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    if not ((first == _NOISE) | (second == _NOISE)).any():
-        return error(first, second)
-    table = np.zeros((int(first.max()) + 2, int(second.max()) + 2), dtype=np.int64)
-    np.add.at(table, (first + 1, second + 1), 1)
-    inner = table[1:, 1:]
-    right = table[0, 0] + inner[linear_sum_assignment(inner, maximize=True)].sum()
-    return 1.0 - float(right) / len(first)
 
 
 @dataclass(frozen=True)
@@ -345,7 +333,7 @@ def _compared(
     found = len(np.unique(first[first != _NOISE]))
     if found < 2:
         return NotRun(f"{clusterer.words} finds fewer than two clusters in the original")
-    value = misclassified(first, second)
+    value = error(first, second)
     baseline = float(np.mean([_of_redraw(clusterer, before, first, count, rng) for _ in range(_OWN_REDRAWS)]))
     clusters = f"{count} clusters" if clusterer.counts else f"{found} clusters in the original"
     drawn = " drawn at random" if len(before) < released else ""
@@ -357,7 +345,7 @@ def _of_redraw(clusterer: _Clusterer, rows: Matrix, labels: Places, count: int, 
     """Misclassification error of the same clusterer on a random half of the rows; others go with their nearest one."""
     drawn = rows[sample(len(rows), (len(rows) + 1) // 2, rng)]
     again = clusterer.run(drawn, count, int(rng.integers(2**31)))
-    return misclassified(labels, again[nearest(drawn, rows)[0][:, 0]])
+    return error(labels, again[nearest(drawn, rows)[0][:, 0]])
 
 
 OWN_CLUSTERS = Measure(
