@@ -173,7 +173,7 @@ def _search(boxes: _Boxes, queries: _Matrix, count: int) -> _Places:
     """Indices of the nearest rows of all queries."""
     asked = fixed(queries[:, boxes.widest], np.float64)
     found = np.full((len(queries), count), boxes.places.size)
-    _search_parallel(lambda begin, end: _look_up(*boxes[:-1], asked, found, begin, end), len(queries), _PART)
+    _search_parallel(lambda begin, end: _look_up(boxes, asked, found, begin, end), len(queries), _PART)
     return found
 
 
@@ -320,22 +320,13 @@ def _measure_boxes(low: _Matrix, high: _Matrix, query: _Matrix, bound: _Matrix) 
 
 
 @compiled
-def _look_up(
-    cells: NDArray[np.float64],
-    places: _Places,
-    low: _Matrix,
-    high: _Matrix,
-    sizes: _Places,
-    asked: _Matrix,
-    found: _Places,
-    begin: int,
-    end: int,
-) -> None:
+def _look_up(rows: _Boxes, asked: _Matrix, found: _Places, begin: int, end: int) -> None:
     """Search for a range of queries.
 
     Each opens its nearest boxes first, which mostly ends it; those that are left over meet box by box, so that a box
     is fetched once for all of them.
     """
+    cells, places, low, high, sizes = rows.cells, rows.places, rows.low, rows.high, rows.sizes
     boxes = len(sizes)
     bound, apart = np.empty((end - begin, boxes)), np.empty(cells.shape[2])
     least = np.full((end - begin, found.shape[1]), np.inf)

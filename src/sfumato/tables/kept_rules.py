@@ -300,18 +300,9 @@ class _RowBuilder:
         if rule.form == "->":
             self._look_up(rule)
             return
-        if rule.form == "=":
-            self.cells[rule.follows] = same = self.cells[rule.columns[1]]
-            self._write(rule.follows, same.values, same.absent)
-            return
-        first, second = (self.cells[name] for name in rule.givens)
-        absent = first.absent | second.absent
-        values = sum_of(rule, first, second, period_of(rule, self.kept.cells))
-        decimals = decimals_of_field(self.columns[rule.follows].field)
-        values = values if decimals is None or decimals > _MOST_DECIMALS else np.round(values, decimals)
-        values = np.where(absent, 0.0, values) + 0.0
-        self.cells[rule.follows] = Cells(values, absent)
-        self._write(rule.follows, values, absent)
+        field, period = self.columns[rule.follows].field, period_of(rule, self.kept.cells)
+        self.cells[rule.follows] = made = _derive(rule, self.cells, field, period)
+        self._write(rule.follows, made.values, made.absent)
 
     def _look_up(self, rule: Rule) -> None:
         """Take what a label decides from an original row with that label; otherwise from the most frequent."""
@@ -439,8 +430,9 @@ class DeclaredRules:
                 cells[name].values, cells[name].absent, column.field, table.schema.field(name).type, column.gap
             )
         for rule in derivation_order([rule for rule in self.rules if rule.form != "<="]):
-            cells[rule.follows] = made = _derive(rule, cells, self.schema)
             field = self.schema[rule.follows]
+            period = min((unit for name in rule.givens if (unit := cells[name].unit)), default=None)
+            cells[rule.follows] = made = _derive(rule, cells, field, period)
             arrays[rule.follows] = write_numbers(made.values, made.absent, field, declared_type(field))
         for rule in self.rules:
             if broken_rows(rule, cells).any():
@@ -467,14 +459,13 @@ def _exchange(rule: Rule, columns: dict[str, EncodedColumn], cells: dict[str, Ce
     return True
 
 
-def _derive(rule: Rule, cells: dict[str, Cells], schema: Schema) -> Cells:
+def _derive(rule: Rule, cells: Mapping[str, Cells], field: Field, period: int | None) -> Cells:
     """Cells of the column that follows from others."""
     if rule.form == "=":
         return cells[rule.givens[0]]
     first, second = (cells[name] for name in rule.givens)
     absent = first.absent | second.absent
-    period = None if first.unit is None or second.unit is None else min(first.unit, second.unit)
     values = sum_of(rule, first, second, period)
-    decimals = decimals_of_field(schema[rule.follows])
-    values = values if decimals is None else np.round(values, decimals)
+    decimals = decimals_of_field(field)
+    values = values if decimals is None or decimals > _MOST_DECIMALS else np.round(values, decimals)
     return Cells(np.where(absent, 0.0, values) + 0.0, absent)
