@@ -83,7 +83,7 @@ def test_a_fact_of_another_package_bears_its_own_claims_and_is_unknown_when_it_i
         step: float
 
         def claims(self, context: Context) -> Statements:
-            yield Claim(f"All numbers are multiples of {self.step:g}.", "proved", "They were rounded.", "nothing")
+            yield Claim(f"All numbers are multiples of {self.step:g}.", "They were rounded.", "nothing")
 
     claims, _ = draw_claims((DRAWN, Rounded(0.5)))
     assert [claim.claim for claim in claims] == ["All numbers are multiples of 0.5."]

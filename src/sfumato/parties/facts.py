@@ -230,7 +230,6 @@ def _of_secure_run(fact: Joint, ledger: Sequence[Opened]) -> Statements:
     yield Claim(
         f"{count} data owners made the table together; apart from {lines}, no one saw anything of another's "
         "cells in the clear.",
-        "proved",
         f"Owners: {_named(fact.parties)}, each with {_PARTITIONS[fact.partition]}. The ledger is among the facts; all "
         "else went as shares or under masks. Every party recorded every step, and the records agree. An opening that "
         "the protocol does not declare stops the run, and the finished list was compared once more [BCG10, alg. 2]. "
@@ -239,16 +238,15 @@ def _of_secure_run(fact: Joint, ledger: Sequence[Opened]) -> Statements:
     )
     yield Claim(
         "A share reveals nothing about the number that it belongs to.",
-        "assumed",
         f"{_ENGINES[fact.engine]} The engine is a library that was not audited for sfumato.",
         f"{_trust(fact)}, {_SEMI_HONEST}, and the engine does what its authors state",
+        kind="assumed",
     )
     sums = sorted({line.label for line in ledger if line.action == "sum"})
     if sums and count > 2:
         yield Claim(
             "Sums over all data owners show no owner's part to another, except in a group in which only one other "
             "owner has rows.",
-            "proved",
             f"Sums: {', '.join(sums)}. Every two owners add and subtract a common mask modulo 2^64, and a sum cancels "
             "all masks. In a group in which only one other owner has rows, the rest of the sum is that owner's part.",
             f"no {count - 1} owners collude, masks that SHAKE-256 grows from a secret look random, and {_SEMI_HONEST}",
@@ -319,7 +317,6 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
     yield Claim(
         f"Against {names} too, the odds of any statement about a whole record change by at most a factor of "
         f"e^({noise.components}/{at_least(noise.scale, 6)}).",
-        "proved",
         "Each of the two added a full noise, so the other's remains when it subtracts its own. The noise has twice the "
         "variance of one. Theorem 1 [BCG10] holds for all components at once, and additional independent noise does "
         "not weaken it. The prior odds include the statistics of the record's group and the columns that the owner "

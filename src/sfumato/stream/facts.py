@@ -172,7 +172,6 @@ class RowsKept(Fact):
             records, them = counted(self.outside, "record was", "records were"), "it" if self.outside == 1 else "them"
             yield Claim(
                 f"{records} held out of the stream as a control group, so no released row depends on {them}.",
-                "proved",
                 "Records for measurement are chosen by a keyed hash of their position in the source, before any of "
                 "their values is counted. Only records that are taken in join groups.",
                 _ONE_ROW,
@@ -180,7 +179,6 @@ class RowsKept(Fact):
         if self.forgotten:
             yield Claim(
                 "The original rows kept for measuring releases have been deleted from the data owner's state.",
-                "proved",
                 "They were removed in one step, which was on disk before this epoch was written.",
                 "no backup, older copy, log or disk trace still contains them",
             )
@@ -228,7 +226,6 @@ def _of_joining(fact: Maintained) -> Claim:
     return Claim(
         "Every record behind the rows joined a group that, including it, was at least as large as its privacy level "
         f"({fact.k} or more).",
-        "proved",
         "The first records were condensed together [AY05, sec. 2]. Later ones join the closest group that has at least "
         f"their privacy level minus one [AY05, sec. 3]. {_WAITED}",
         _ONE_ROW,
@@ -240,7 +237,6 @@ def _of_bounded_rows(fact: PersonRowsBounded, k: int) -> Claim:
     return Claim(
         "Every record behind the rows joined a group that, including it, had at least as many different persons as its "
         f"privacy level ({k // fact.most} or more).",
-        "proved",
         f"At most {counted(fact.most, 'record', 'records')} of a person {'is' if fact.most == 1 else 'are'} taken in, "
         "and a group needs that many times as many records as persons. The first records were condensed together "
         f"[AY05, sec. 2]. Later ones join the closest group that is large enough [AY05, sec. 3]. {_WAITED}",
@@ -253,7 +249,6 @@ def _claims(fact: Maintained, ledger: list[EpochPublished]) -> Statements:
     yield Claim(
         f"Between epochs, the rows of a family of groups change only after at least {least} new records; all other "
         "rows are repeated unchanged.",
-        "proved",
         f"In epoch {last.epoch}, {counted(last.renewed, 'family', 'families')} changed and {last.repeated} "
         f"{'was' if last.repeated == 1 else 'were'} repeated. A family is released anew only with as many new records "
         "as the highest privacy level among them and the family, and never fewer than k. The ledger of epochs is among "
@@ -273,7 +268,6 @@ def _of_drawn_rows(fact: Maintained, last: EpochPublished) -> Statements:
         copied = "none of these was copied, and no original record was kept for drawing."
     yield Claim(
         f"{rows} drawn from the mean and covariance of a group; {copied}",
-        "proved",
         "Rows are drawn at random, uniform along eigenvectors of each group's covariance [AY05, eq. 2.1]. Joining and "
         "splitting groups need statistics alone. A drawn row may still lie close to an original record, or equal it by "
         "chance.",

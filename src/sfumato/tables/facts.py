@@ -71,7 +71,6 @@ class RareValues(Fact):
         became = "a wider category of the hierarchy" if self.way == "lift" else "a category named other"
         yield Claim(
             hidden,
-            "proved",
             f"Categories of {counted(self.columns, 'column', 'columns')} were counted in persons before {step}. A rare "
             f"category became {became} with at least this frequency, an adjacent ordinal category, or the category of "
             f"another record. Missing cells of fewer than {self.k} persons were replaced in the same way.",
@@ -81,7 +80,6 @@ class RareValues(Fact):
             yield Claim(
                 f"The release omits {counted(len(self.dropped), 'column', 'columns')} in which no value is shared by "
                 "as many persons as the highest privacy level requires.",
-                "proved",
                 f"Columns: {quoted(self.dropped)}. They were dropped before {step}.",
                 assumes,
             )
@@ -145,7 +143,6 @@ class TailsCoded(Fact):
             yield Claim(
                 f"In each column separately, numbers and dates beyond {limit} were replaced by it before noise and, "
                 "without declared bounds, again after noise.",
-                "proved",
                 f"The data owners applied top and bottom coding to {columns}. {rank}{'' if together else common}",
                 ONE_ROW,
             )
@@ -160,7 +157,6 @@ class TailsCoded(Fact):
         )
         yield Claim(
             hidden,
-            "proved",
             f"Top and bottom coding was applied to {columns} of numbers and dates. {rank}"
             f"{'' if streamed else common}"
             f"{smooth if self.method == 'smooth' else ''} Columns derived by a rule follow from coded ones.",
@@ -209,7 +205,6 @@ class Aggregated(Fact):
         yield Claim(
             f"The values of {_columns(self.columns)} were generalized to labels of a hierarchy"
             f"{', or to a label named other' if pooled else ''}.",
-            "proved",
             f"Levels: {quoted(levels)}. Every value was replaced by its label before any other step.",
             "the hierarchy file of the data owner lists wider labels" if "file" in self.hierarchies else NOTHING,
         )
@@ -250,7 +245,6 @@ class DatesCoarsened(Fact):
         yield Claim(
             f"The release gives the dates of {counted(len(self.columns), 'column', 'columns')} to the month, never to "
             "the day.",
-            "proved",
             f"Columns: {quoted(self.columns)}. Every date became the first day of its month before any other step.",
             NOTHING,
         )
@@ -278,7 +272,6 @@ class ColumnRulesKept(Fact):
     def claims(self, context: Context) -> Statements:
         yield Claim(
             f"Every released row satisfies {counted(len(self.rules), 'rule', 'rules')} between columns.",
-            "proved",
             f"Rules: {quoted(self.rules)}. Later columns were drawn as differences from earlier ones, and derived "
             "columns were computed from the others. All rows were checked.",
             NOTHING,
@@ -319,7 +312,6 @@ class WeightsScaled(Fact):
         yield Claim(
             f"The released weights {self.column!r} sum to the original total"
             f"{' after top and bottom coding' if coded else ''}: {at_most(self.total, 12)}, within {self.step:g}.",
-            "proved",
             "After drawing, all weights were multiplied by one factor and rounded to their step.",
             "the original weights are correct",
         )
@@ -359,7 +351,6 @@ class RowsDrawn(Fact):
         if self.where:
             yield Claim(
                 f"Every released row satisfies the condition {self.where!r}, which the data owner chose.",
-                "proved",
                 "Rows that do not satisfy it were discarded before their other columns were drawn. All rows were "
                 "checked.",
                 NOTHING,
@@ -410,7 +401,6 @@ class FormulaTexts(Fact):
         if self.quoted:
             yield Claim(
                 f"In the file, {texts} that a spreadsheet would read as formulas have a leading apostrophe.",
-                "proved",
                 "These texts begin with =, +, -, @, tab or return and are not numbers. Their values are the texts "
                 "without the apostrophe.",
                 "the spreadsheet reads a leading apostrophe as the mark of a text",

@@ -210,7 +210,6 @@ class RulesHidden(_OfReleased, Fact):
             f"None of the association rules that the data owner named ({self.rules}) holds in the released "
             "transactions, at "
             f"support {self.min_support:g} and confidence {self.min_confidence:g}.",
-            "proved",
             "Rules were counted in the released transactions, after "
             f"{counted(self.removed, 'entry was', 'entries were')} removed and "
             f"{counted(self.added, 'entry', 'entries')} inserted.",
@@ -249,7 +248,6 @@ class RulesBlocked(_OfReleased, Fact):
         yield Claim(
             f"None of the association rules that the data owner named ({self.rules}) certainly holds in the released "
             f"transactions, at support {self.min_support:g} and confidence {self.min_confidence:g}.",
-            "proved",
             "The lowest support or confidence that unknown entries allow was computed for each rule. It is below the "
             f"threshold by at least {100 * self.margin:g} % of the threshold.",
             _COUNTABLE,
@@ -293,17 +291,17 @@ def _of_items(fact: TransactionsRandomized, law: TransactionOperator, most: int)
         "To anyone who knows all other items of a transaction, its release changes the odds of one more item by at "
         "most a "
         f"factor of {at_most(math.exp(min(700.0, law.item_epsilon)))}.",
-        _kind(fact),
         done,
         _assumes(fact),
+        kind=_kind(fact),
     )
     if most > 1:
         yield Claim(
             f"Over all transactions of one person, at most {most}, the odds that all rather than none contain an item "
             f"change by at most a factor of {at_most(math.exp(min(700.0, most * law.item_epsilon)))}.",
-            _kind(fact),
             f"{done} {_MULTIPLY}",
             _assumes(fact),
+            kind=_kind(fact),
         )
     yield Refused(
         "A reader cannot learn the content of a whole transaction.",
@@ -319,11 +317,11 @@ def _of_wholes(fact: TransactionsRandomized, law: TransactionOperator, most: int
             "To anyone who knows the size of a transaction, its release changes the odds of any statement about its "
             "items "
             f"by at most a factor of {at_most(math.exp(fact.epsilon))}.",
-            _kind(fact),
             f"The operator is {law.name}. For any two transactions of one size, the probabilities of a released "
             "transaction "
             f"differ by no larger factor {_EGS}.{_choice(fact)}",
             _assumes(fact),
+            kind=_kind(fact),
         )
     else:
         yield Refused(
@@ -337,9 +335,9 @@ def _of_wholes(fact: TransactionsRandomized, law: TransactionOperator, most: int
                 f"Over all transactions of one person, at most {most}, the odds of any statement change by at most a "
                 "factor "
                 f"of {at_most(math.exp(together))}.",
-                _kind(fact),
                 _MULTIPLY,
                 _assumes(fact),
+                kind=_kind(fact),
             )
         else:
             yield Refused(

@@ -54,14 +54,12 @@ class MarginalsDrawn(Fact):
         """State what a number and a row are made of, and refuse what independent columns do not provide."""
         yield Claim(
             f"Every released number or date was computed from at least {self.k} records.",
-            "proved",
             f"In each of {counted(len(self.columns), 'column', 'columns')}, the mean of {self.k} records with adjacent "
             "values, chosen at random, was drawn and rounded to the step of the column.",
             "one row is one person",
         )
         yield Claim(
             "A released row shows no combination of values of any person.",
-            "proved",
             "The columns of a row were drawn independently of each other, but for the rules between columns that this "
             "certificate lists.",
             SECRET_RANDOMNESS,

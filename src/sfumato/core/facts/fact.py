@@ -67,7 +67,7 @@ class Claim:
     """A claim about a release: one sentence, what proves it, and what it assumes."""
 
     claim: str
-    kind: Literal["proved", "assumed"]
+    kind: Literal["proved", "assumed"] = field(default="proved", kw_only=True)
     basis: str
     assumes: str
 

@@ -80,7 +80,6 @@ class ColumnsDropped(Fact):
             return
         yield Claim(
             f"The release omits {joined([count for _, count in dropped])}.",
-            "proved",
             " ".join(f"{count[0].upper()}{count[1:]}: {quoted(names)}." for names, count in dropped)
             + f" They were dropped before any other step{', privacy levels after grouping' if self.levels else ''}.",
             "the columns have the correct roles",
@@ -107,7 +106,6 @@ class Shuffled(Fact):
         readers = "To readers other than the data owners, the" if context.has("joint") else "The"
         yield Claim(
             f"{readers} order of the rows reveals nothing about the order or the groups of the original records.",
-            "proved",
             f"The order of {counted(self.rows, 'row', 'rows')} was drawn uniformly at random after the rows were "
             "computed.",
             SECRET_RANDOMNESS,
@@ -138,7 +136,6 @@ class ShuffledWithin(Fact):
             yield Claim(
                 f"Within runs of at least {self.rows} consecutive rows, order reveals nothing about the original "
                 "order.",
-                "proved",
                 "The order of each run was drawn uniformly at random.",
                 SECRET_RANDOMNESS,
             )
@@ -187,7 +184,6 @@ class UnlabelledRows(Fact):
         records = counted(self.rows, "such record was", "such records were")
         yield Claim(
             f"No released row was made from a record whose class {self.column!r} is missing.",
-            "proved",
             (records if self.rows else f"Such records, of fewer than {self.k} persons, were")
             + " removed before any other step.",
             "missing cells are marked as missing",
@@ -264,7 +260,6 @@ class Enhanced(Fact):
         """State how many rows received additional noise."""
         yield Claim(
             f"{counted(self.rows, 'row', 'rows')}, drawn at random, received additional noise.",
-            "proved",
             "A share of the rows was drawn without replacement [OZ03, sec. 5.4].",
             SECRET_RANDOMNESS,
         )

@@ -161,7 +161,6 @@ class Celled(Fact):
             f"{counted(self.smallest, 'record', 'records')}."
             if self.cells > 1
             else "The table was processed as a single partition.",
-            "proved",
             drawn if context.has("chained") else grouped,
             RAN_AS_WRITTEN,
         )
@@ -184,7 +183,6 @@ def _of_groups_of_records(fact: Grouped, *, drawn: bool) -> Claim:
         if not fact.alone
         else f"{counted(fact.records, 'original record was', 'original records were')} put into groups at least as "
         f"large as their privacy levels, {counted(fact.alone, 'record', 'records')} of level 1 into groups of one.",
-        "proved",
         "Condensation forms groups at least as large as the highest privacy level inside [AY05, sec. 2]. The finished "
         "groups were checked record by record.",
         whom_rows_describe(by_person=False),
@@ -196,7 +194,6 @@ def _of_groups_of_persons(fact: Grouped, persons: int) -> Claim:
     return Claim(
         f"The {records} were condensed into groups with at least as many different persons as each record's privacy "
         f"level. Smallest group: {counted(fact.smallest, 'person', 'persons')}.",
-        "proved",
         "No group contains two records of one person. The first records of all persons are grouped separately from the "
         "second ones, and so on. Further records of a person join groups without that person. The finished groups were "
         "checked record by record.",

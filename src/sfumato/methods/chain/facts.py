@@ -218,7 +218,6 @@ def _of_leaves(fact: Chained, context: Context, *, by_person: bool, partitioned:
             f"every released value was drawn from a group of at least {fact.leaf} {who} with similar values in the "
             f"preceding columns. Smallest group: {min(fact.smallest)}.",
         ),
-        "proved",
         " ".join(basis) + derived_basis(context),
         whom_rows_describe(by_person=by_person),
     )
@@ -228,7 +227,6 @@ def _of_rare_numbers(fact: Chained, *, by_person: bool, partitioned: bool, coded
     who = "persons" if by_person else "records"
     return Claim(
         f"No number that fewer than {fact.k} {who} in the table have was copied.",
-        "proved",
         f"{counted(fact.moved, 'drawn number was', 'drawn numbers were')} replaced, because rare"
         f"{' in the partition' if partitioned else ''}, from a column with many rare numbers, or drawn by a "
         f"regression. Each became the nearest number of its leaf that at least {fact.k} {who} have, or moved at random "

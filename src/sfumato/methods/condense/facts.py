@@ -69,7 +69,6 @@ class Synthesized(Fact):
         if not same or asked or same < self.rows:
             yield Claim(
                 except_derived(context, drawn),
-                "proved",
                 f"Rows are drawn at random, {self.law} of each group's covariance [AY05, eq. "
                 f"2.1].{derived_basis(context)} A drawn row may still lie close to an original record, or equal it by "
                 "chance; see the report.",
@@ -134,7 +133,6 @@ class Scored(Fact):
         yield Claim(
             f"In {counted(self.columns, 'numeric column', 'numeric columns')}, released numbers are computed from "
             f"means over at least {self.k} {'persons' if persons else 'records'} and from numbers that as many share.",
-            "proved",
             "Statistics are computed on normal scores, which are ranks mapped to a normal distribution. Drawn scores "
             "are mapped back by linear interpolation between these numbers, extended beyond the outermost.",
             whom_rows_describe(by_person=persons),
@@ -176,14 +174,12 @@ class ClassPure(Fact):
             f"{self.classes} classes."
             if self.classes > 1
             else f"Every released row has the only class {self.column!r} in the table.",
-            "proved",
             "Each class was condensed separately [KCG12, fig. 5]. The finished groups were checked one by one.",
             "the classes in the table are correct",
         )
         if self.size:
             yield Claim(
                 f"The group size, {self.size}, is the approximate greatest common divisor of the class sizes.",
-                "proved",
                 f"Class sizes were counted in units of {counted(self.unit, 'record', 'records')}. The group size is "
                 "the largest number of units that divides the units of every class [KCG12, fig. 5, theorem 1]. A group "
                 "may be larger if a record in it has a higher privacy level.",
@@ -231,7 +227,6 @@ class PersonsApart(Fact):
             why = "Such records are left out of the groups."
         yield Claim(
             f"No released row was drawn from {which}.",
-            "proved",
             f"{why} Rows are drawn from the finished groups alone.",
             whom_rows_describe(by_person=True),
         )
@@ -273,7 +268,6 @@ class PersonsLinked(Fact):
         yield Claim(
             f"The rows of each of {counted(self.persons, 'released person', 'released persons')} were drawn together "
             f"from the records of at least {counted(smallest, 'person', 'persons')} with equally many records.",
-            "proved",
             "Persons with equally many records were condensed by all of them at once. The first records of a group's "
             "members give the first rows, the second ones the second, and so on. Records left out of the groups do not "
             "count.",
@@ -281,7 +275,6 @@ class PersonsLinked(Fact):
         )
         yield Claim(
             f"The numbers in {self.column!r} reveal nothing about the values of the person column.",
-            "proved",
             "They were assigned at random after the rows were drawn.",
             SECRET_RANDOMNESS,
         )
@@ -290,7 +283,6 @@ class PersonsLinked(Fact):
                 "No released person has two values in "
                 f"{counted(len(self.constant), 'column that is', 'columns that are')} constant for each original "
                 "person.",
-                "proved",
                 f"Columns: {quoted(self.constant)}. Their values were drawn once for each released person.",
                 NOTHING,
             )
@@ -327,7 +319,6 @@ def _of_numbers(fact: Grouped, context: Context) -> Claim:
     persons = context.has(PersonsApart)
     return Claim(
         f"No number that fewer than {fact.smallest} persons in the table have was copied.",
-        "proved",
         "Numbers and dates were drawn from the spread of a group, or derived from drawn ones by rules. If all records "
         f"of a group share one number, that number is drawn; each group has at least {fact.smallest}. A drawn number "
         "may still equal an original one by chance, above all in a column with few values; see the report.",

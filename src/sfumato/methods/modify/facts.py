@@ -71,7 +71,6 @@ class Swapped(Fact):
         yield Claim(
             f"{_columns(self.columns)} {'has' if len(self.columns) == 1 else 'have'} the original values{generalized}, "
             "each with its original frequency.",
-            "proved",
             f"Columns: {quoted(self.columns)}. Cells were exchanged between rows and none was altered. Every row "
             "received the cell of one row, and every cell was used once.",
             "the original table is correct",
@@ -80,7 +79,6 @@ class Swapped(Fact):
             yield Claim(
                 f"Cells were swapped in pairs of rows of different persons, at most {self.window:g} % of a column's "
                 f"ranks apart; {cells}.",
-                "proved",
                 "Ranks were processed in order, with ties in random order. Each cell without a partner got one at "
                 "random from the cells within the window [Moore 1996]. Cells that found no partner stayed.",
                 SECRET_RANDOMNESS,
@@ -92,7 +90,6 @@ class Swapped(Fact):
             yield Claim(
                 f"Cells were permuted at random within {counted(self.leaves, 'leaf', 'leaves')} of a tree that "
                 f"predicts {self.target!r}; {cells}. Smallest leaf: {counted(self.smallest, 'person', 'persons')}.",
-                "proved",
                 "The order of the cells in each leaf was drawn uniformly at random [Estivill-Castro, Brankovic 1999].",
                 SECRET_RANDOMNESS,
             )
@@ -173,7 +170,6 @@ class Sampled(Fact):
         yield Claim(
             f"The release contains {counted(self.rows, 'row', 'rows')}, exactly those of a simple random sample of "
             f"{self.drawn} of {counted(self.persons, 'person', 'persons')}.",
-            "proved",
             "Persons were drawn without replacement, each with the same probability. All rows of a person stay "
             "together.",
             assumes,
@@ -183,7 +179,6 @@ class Sampled(Fact):
             yield Claim(
                 "A proportion of persons in the release differs from that in the original by at most "
                 f"{at_most(error, 2)}, in 95 % of such samples.",
-                "proved",
                 "This is Hoeffding's inequality for draws without replacement [Serfling 1974], for one proportion.",
                 assumes,
             )
@@ -243,7 +238,6 @@ class Alike(Fact):
             yield Claim(
                 f"Every released row is in an equivalence class of at least {self.fewest} rows that agree in "
                 f"{_columns(self.columns)}.",
-                "proved",
                 f"Columns: {quoted(self.columns)}. Released rows were counted, with a missing cell as a value of its "
                 "own.",
                 NOTHING,
@@ -343,7 +337,6 @@ class Blocked(Fact):
         yield Claim(
             f"Each combination of values in {_columns(self.columns)} is shared by at least {self.least} different "
             f"persons; {counted(sum(self.cells), 'cell was', 'cells were')} suppressed for this.",
-            "proved",
             f"Columns: {quoted(self.columns)}. The finished rows were counted in persons, with a missing cell as a "
             "value of its own. Each combination has at least as many persons as the highest privacy level among them.",
             whom_rows_describe(by_person=self.by_person),
@@ -406,7 +399,6 @@ class Downgraded(Fact):
         yield Claim(
             f"The label {self.private!r} is missing in {counted(self.hidden, 'row', 'rows')}, and no rule of a "
             f"decision tree grown on these lowers its entropy by more than {at_most(self.most)} bits.",
-            "proved",
             "The last tree was grown on the released rows with their true labels. The first tree had "
             f"{counted(self.rules_before, 'rule', 'rules')} and the last one {self.rules_after}; "
             f"{counted(sum(self.cells), 'other cell was', 'other cells were')} suppressed. If a rule disclosed more, "

@@ -71,7 +71,6 @@ class Noised(Fact):
         yield Claim(
             f"Every number in {counted(self.columns, 'column', 'columns')} was {noise}, drawn independently for each "
             f"{each}.",
-            "proved",
             f"{_STEPS} Every result lies on one grid of {self.grid:g} standard deviations, so its last digits reveal "
             f"nothing [Mironov 2012]. {_CORRECTED}",
             SECRET_RANDOMNESS,
@@ -116,7 +115,6 @@ class ComponentNoise(Fact):
         yield Claim(
             f"Every principal component of every record received independent {_LAWS.get(self.law, self.law)} noise of "
             f"scale {self.scale:g} times its range in the record's group.",
-            "proved",
             f"{_STEPS} The grid has steps of {self.grid:g} standard deviations, and ranges are measured on it [BCG10, "
             f"alg. 2; errata BCG10.1]. {_CORRECTED}",
             SECRET_RANDOMNESS,
@@ -130,7 +128,6 @@ class ComponentNoise(Fact):
         yield Claim(
             f"Each of the {groups.records} original records received noise scaled by the ranges of a group at least as "
             f"large as its privacy level. Smallest group: {groups.smallest}.",
-            "proved",
             "Small clusters are filled from larger ones or dissolved [BCG10, alg. 2, lines 4 to 11; errata BCG10.4]. "
             "The finished groups were checked record by record.",
             ONE_ROW,
@@ -220,7 +217,6 @@ def _bound(fact: ComponentNoise, components: int, what: str) -> Statements:
     yield Claim(
         f"A statement about {what} with prior probability {fact.rho1:g} has posterior probability at most {_up(rho2)}; "
         f"one with {1.0 - fact.rho1:g} has at least {math.floor((1.0 - rho2) * 1e4) / 1e4:g}.",
-        "proved",
         f"Theorem 1 [BCG10]: the odds change by a factor of at most {factor}, upward and downward. "
         f"{_PRIOR}{independence}",
         f"records{'' if whole else ' and their components'} are independent given their group, there is one release, "

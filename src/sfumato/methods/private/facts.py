@@ -71,7 +71,7 @@ class PrivatelyMeasured(Fact):
         kind: Literal["proved", "assumed"] = "assumed" if self.measured_before else "proved"
         assumes = _assumptions(self)
         for claim, basis in (*_guarantee(self), *_levels(self), *_membership(self), *_beliefs(self), *_dataset(self)):
-            yield Claim(claim, kind, basis, assumes)
+            yield Claim(claim, basis, assumes, kind=kind)
         yield Refused(
             "Nothing can be inferred about a person.",
             "Patterns of the population remain, and they apply to people whose records were not used. The guarantee "

@@ -171,12 +171,12 @@ def _of_column(fact: Randomized, context: Context) -> Claim | Refused:
     return Claim(
         f"Each value of {fact.column!r} has local differential privacy (epsilon {at_most(spec.epsilon)}): the odds of "
         f"any statement about it change by at most a factor of {at_most(spec.gamma)}.",
-        "assumed" if fact.column in _observed(context) else "proved",
         f"{_beliefs(spec.gamma)} No property of one value changes its odds by more than the amplification "
         "[Evfimievski, Gehrke, Srikant 2003]. The amplification follows from the noise distribution and the domain, "
         f"whose digest is {fact.digest[:16]}. The person's other columns may reveal more about this one; see the bound "
         f"for the whole row. {_TABLE_ALONE}",
         f"the domain does not depend on the data, and {SECRET_RANDOMNESS}",
+        kind="assumed" if fact.column in _observed(context) else "proved",
     )
 
 
@@ -207,12 +207,12 @@ def _of_rows(context: Context) -> Statements:
     yield Claim(
         f"{'Apart from missing cells, a' if missing else 'A'} row of {columns} has local differential privacy (epsilon "
         f"{at_most(epsilon)}): the odds of any statement about it change by at most a factor of {at_most(gamma)}.",
-        "assumed" if _observed(context) else "proved",
         f"{_beliefs(gamma)} Cells were randomized independently, so the factors of a row's columns multiply and their "
         f"epsilons add up. {'The positions of missing cells are published. ' if missing else ''}Columns passed through "
         f"as public are not covered. {_TABLE_ALONE}",
         "one row is one person, who is in one release only, the domains do not depend on the data, and "
         f"{SECRET_RANDOMNESS}",
+        kind="assumed" if _observed(context) else "proved",
     )
 
 
