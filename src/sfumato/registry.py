@@ -84,7 +84,7 @@ _METHODS: Mapping[str, str] = MappingProxyType(
 """Methods in the order of the help, and the module and the name there of what makes the mechanism of each."""
 
 _MEASURES = ("transactions.measures",)  # modules with MEASURES, which a release of the vertical alone has
-_ATTACKS = ("parties.rounds",)  # modules with MEASURES, which run on every table that they apply to
+_ATTACKS = ("parties.rounds", "parties.inference")  # modules with MEASURES, which run on every table that they apply to
 _FACTS = (
     "core.facts.release",
     "core.groups.facts",

@@ -42,7 +42,7 @@ from sfumato.parties.horizontal_groups import (
     scale_rows,
 )
 from sfumato.parties.ledger import Leak
-from sfumato.parties.plan import CENTRES, JointPlan, JointResult
+from sfumato.parties.plan import CENTRES, JointPlan, JointResult, SeenGroups
 from sfumato.parties.rounds import SeenRounds
 from sfumato.parties.row_tails import LEAKS as TAIL_LEAKS
 from sfumato.parties.session import Session
@@ -165,7 +165,8 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     distances = joined.astype(np.float64) * step
     result = release_rows(session, distances, axes, varying, statistics, layout, held)
     seen = watched[0] if watched else None
-    return dataclasses.replace(result, level=level, rounds=rounds, bare=bare, seen=seen)
+    groups = SeenGroups(statistics, axes, scales * step)
+    return dataclasses.replace(result, level=level, rounds=rounds, bare=bare, seen=seen, seen_groups=groups)
 
 
 def form_groups(

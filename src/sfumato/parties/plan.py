@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.ledger import Leak
 from sfumato.parties.rounds import SeenRounds
 
+if TYPE_CHECKING:
+    from sfumato.parties.groupwise import Statistics
+
 __all__ = [
     "AGREEMENT",
     "CENTRES",
@@ -27,6 +30,7 @@ __all__ = [
     "VERDICTS",
     "JointPlan",
     "JointResult",
+    "SeenGroups",
     "leaks_of",
 ]
 
@@ -149,6 +153,16 @@ class JointPlan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class SeenGroups:
+    """What every owner sees of the groups: the same at every party."""
+
+    statistics: Statistics
+    axes: NDArray[np.float64]  # (g, d, m)
+    scales: NDArray[np.float64]  # (g, m): of the noise on each component, in coordinates; 0 if it does not vary
+    spans: tuple[slice, ...] = ()  # coordinates of each owner of columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class JointResult:
     """Result of a joint run, the same at every party."""
 
@@ -165,6 +179,7 @@ class JointResult:
     bare: int = 0
     # where centres were opened, what this owner saw of the rounds; not the same at every party
     seen: SeenRounds | None = None
+    seen_groups: SeenGroups | None = None
 
     def __repr__(self) -> str:
         return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"

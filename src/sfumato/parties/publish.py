@@ -30,6 +30,7 @@ from sfumato.parties.codecs import count_cells, joint_codec
 from sfumato.parties.facts import Joint, Opened, PartJudged
 from sfumato.parties.folder import written_together
 from sfumato.parties.groupwise import group_sizes, tail_persons
+from sfumato.parties.inference import SeenRelease
 from sfumato.parties.ledger import Leak, Ledger, check, draw_ledger
 from sfumato.parties.part import Agreement, OwnPart, agree, encode_own, own_part
 from sfumato.parties.plan import RELEASED_CELLS, VERDICTS, JointPlan, JointResult, leaks_of
@@ -127,12 +128,11 @@ def _openings(ledger: Ledger) -> list[Opened]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDetails(SeenRounds):
-    """The ledger, the transcript as JSON lines, and the groups behind the rows."""
+class JointDetails(SeenRelease):
+    """The ledger, the transcript as JSON lines, and what this owner has seen."""
 
     ledger: Ledger | None = None
     transcript: str = ""
-    result: JointResult | None = None
 
 
 def reason_of(error: BaseException) -> str:
@@ -151,7 +151,7 @@ class _JointRun:
 
     session: Session
     outcome: Outcome
-    result: JointResult
+    workings: JointDetails
     traffic: Mapping[str, Mapping[str, int]]
     leaks: Mapping[str, Leak]
 
@@ -165,7 +165,7 @@ class _JointRun:
         return dataclasses.replace(
             self.outcome,
             facts=(*self.outcome.facts, *_openings(ledger), *_judged(session.names, judgements)),
-            workings=_workings(self.result, ledger, lines),
+            workings=dataclasses.replace(self.workings, ledger=ledger, transcript=lines),
             texts={"transcript.jsonl": lines, "ledger.json": ledger.to_json(), "ledger.txt": ledger.to_table() + "\n"},
         )
 
@@ -279,6 +279,7 @@ def _run_joint(part: OwnPart, session: Session, engine: str, form: FileForm, sig
     created, traffic = _time(session), _traffic(session)
     computing = tuple(session.names[rank] for rank in session.computing)
     parameters = {key: value for key, value in part.plan.document().items() if key != "seed"}
+    workings = _workings(part, result)
     outcome = Outcome(
         recipe=Recipe(METHOD, parameters, part.schema, RunOptions(seed=part.plan.seed), __version__),
         table=table,
@@ -287,16 +288,16 @@ def _run_joint(part: OwnPart, session: Session, engine: str, form: FileForm, sig
         schema=agreed.public,
         facts=joint_facts(part.plan, agreed, result, engine=engine, computing=computing),
         comparison=comparison,
-        workings=_workings(result),
+        workings=workings,
         created=created,
         seconds=seconds,
         together=True,
         sent=sum(sent["bytes"] + sent["engine_bytes"] for sent in traffic.values()),
     )
-    return _JointRun(session, outcome, result, traffic, leaks_of(part.plan))
+    return _JointRun(session, outcome, workings, traffic, leaks_of(part.plan))
 
 
-def _workings(result: JointResult, ledger: Ledger | None = None, transcript: str = "") -> JointDetails:
+def _workings(part: OwnPart, result: JointResult) -> JointDetails:
     seen = result.seen or SeenRounds()
     return JointDetails(
         sizes=result.sizes,
@@ -306,8 +307,10 @@ def _workings(result: JointResult, ledger: Ledger | None = None, transcript: str
         counts=seen.counts,
         centres=seen.centres,
         owners=seen.owners,
-        ledger=ledger,
-        transcript=transcript,
+        rank=part.rank,
+        parties=part.plan.parties,
+        noise=part.plan.noise if part.plan.partition == "vertical" else "",
+        target=part.plan.target,
         result=result,
     )
 

@@ -31,6 +31,7 @@ from sfumato.parties.groupwise import (
     broadcast_axes,
     check_component_ranges,
     cluster_rows,
+    component_scales,
     fill_groups,
     group_sizes,
     padded_choice,
@@ -39,7 +40,7 @@ from sfumato.parties.groupwise import (
     shared_sum,
 )
 from sfumato.parties.ledger import Leak
-from sfumato.parties.plan import JointPlan, JointResult
+from sfumato.parties.plan import JointPlan, JointResult, SeenGroups
 from sfumato.parties.session import Session
 from sfumato.parties.vertical_noise import (
     add_noise,
@@ -371,7 +372,8 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     bare = count_lone_values(whole, statistics)
     held = broadcast_codes(session, layout, values, labels, whole, columns.spans, statistics)
     result = release_rows(session, noised.astype(np.float64) * step, axes, varying, statistics, whole, held)  # line 26
-    return replace(result, level=level, rounds=rounds, bare=bare)
+    groups = SeenGroups(statistics, axes, component_scales(varying, scale) * step, columns.spans)
+    return replace(result, level=level, rounds=rounds, bare=bare, seen_groups=groups)
 
 
 def agree_on_columns(session: Session, rows: int, layout: Layout) -> _Columns:
