@@ -191,7 +191,7 @@ def broken_rows(rule: Rule, cells: Mapping[str, Cells], period: int | None = Non
             (first.values * scale[0] > second.values * scale[1]) & ~first.absent & ~second.absent, dtype=np.bool_
         )
     if rule.form == "->":
-        return _undecided(cells[rule.columns[0]], cells[rule.columns[1]])
+        return _undecided(*(_labels_of(cells[name]) for name in rule.columns))
     if rule.form == "=":
         first, second = (cells[name] for name in rule.columns)
         scale = scale_of(first, second)
@@ -235,18 +235,19 @@ def scale_of(first: Cells, second: Cells) -> tuple[int, int]:
     return one // min(one, two), two // min(one, two)
 
 
-def pairs_of(first: Cells, second: Cells) -> tuple[Ints, Ints, Ints]:
-    """Distinct pairs of cells, as label and rows, and the pair of each row; missing counts as a label."""
-    labels, others = (
-        np.unique(np.where(cells.absent, np.inf, cells.values), return_inverse=True)[1].astype(np.int64)
-        for cells in (first, second)
-    )
+def _labels_of(cells: Cells) -> Ints:
+    """Labels of cells, counted from 0; missing counts as a label."""
+    return np.unique(np.where(cells.absent, np.inf, cells.values), return_inverse=True)[1].astype(np.int64)
+
+
+def pairs_of(labels: Ints, others: Ints) -> tuple[Ints, Ints, Ints]:
+    """Distinct pairs of labels, as the first label and rows, and the pair of each row."""
     width = int(others.max(initial=0)) + 1
     keys, pair, rows = np.unique(labels * width + others, return_inverse=True, return_counts=True)
     return keys // width, rows.astype(np.int64), pair.astype(np.int64)
 
 
-def _undecided(first: Cells, second: Cells) -> Bools:
+def _undecided(first: Ints, second: Ints) -> Bools:
     labels, rows, pair = pairs_of(first, second)
     order = np.lexsort((rows, labels))
     last = np.append(labels[order][1:] != labels[order][:-1], True) if len(order) else np.empty(0, dtype=np.bool_)
@@ -262,7 +263,7 @@ def pairs_below(rule: Rule, cells: Mapping[str, Cells], least: int, persons: Int
     """
     if rule.form != "->":
         return 0
-    _, rows, pair = pairs_of(cells[rule.columns[0]], cells[rule.columns[1]])
+    _, rows, pair = pairs_of(*(_labels_of(cells[name]) for name in rule.columns))
     if persons is not None:
         rows = count_persons(pair, persons, len(rows))
     return int((rows < least).sum())
@@ -560,14 +561,15 @@ def _find_decisions(
     others = [field.name for field in fields if field.kind in (*_LABELS, Kind.INTEGER)]
     sizes = {name: _count_labels(cells[name], evidence) for name in others}
     limit = _CHANCE - math.log(max(1, len(labels) * len(others)))
+    head = evidence.take(slice(0, _SAMPLE))
+    first = {name: _labels_of(cells[name].take(slice(0, _SAMPLE))) for name in others}
     found = []
     for one in sorted(labels, key=lambda name: sizes[name]):
         for two in others:
             rule = Rule("->", (one, two))
             if one == two or not 2 <= sizes[two] <= sizes[one] <= _MOST_LABELS:
                 continue
-            first = {name: cells[name].take(slice(0, _SAMPLE)) for name in rule.columns}
-            if not evidence.take(slice(0, _SAMPLE)).few(broken_rows(rule, first)):
+            if not head.few(_undecided(first[one], first[two])):
                 continue
             count = len(cells[one].values)
             rows = _frequent_rows(cells[one], least) if frequent else np.ones(count, dtype=np.bool_)
@@ -595,13 +597,13 @@ def _count_labels(cells: Cells, evidence: Evidence) -> int:
 
 def _in_small_pairs(rule: Rule, cells: Mapping[str, Cells], least: int) -> Bools:
     """Rows whose pair of label and value is too rare to be part of a rule."""
-    _, rows, pair = pairs_of(cells[rule.columns[0]], cells[rule.columns[1]])
+    _, rows, pair = pairs_of(*(_labels_of(cells[name]) for name in rule.columns))
     return np.asarray((rows < least)[pair], dtype=np.bool_)
 
 
 def _chance_of_label(first: Cells, second: Cells) -> float:
     """Log probability that each label has one value under permutation of the values."""
-    _, rows, _ = pairs_of(first, second)  # each label stands in one pair
+    _, rows, _ = pairs_of(_labels_of(first), _labels_of(second))  # each label stands in one pair
     counts = np.unique(np.where(second.absent, np.inf, second.values), return_counts=True)[1]
     shares = np.log(counts / counts.sum())
     return float(sum(np.logaddexp.reduce(shares * count) for count in rows))

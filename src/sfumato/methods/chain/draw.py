@@ -289,8 +289,9 @@ def _move_numbers(
     low, high = values[np.maximum(at - reach, begin[own])], values[np.minimum(at + reach, end)]
     here = values[at]
     lowest, highest = (ends[ranks[at]] for ends in _numbers_around(leaves, k, reach_factor))
-    nearest, shared = _nearest_common(values, labels, common[ranks], at), leaves.values[:-1][common]
+    shared = leaves.values[:-1][common]
     between = (here > shared.min(initial=np.inf)) & (here < shared.max(initial=-np.inf))
+    nearest = _nearest_common(values, labels, common[ranks], at) if between.any() else np.full(len(at), np.nan)
     alone = low == high
     low = np.where(alone, lowest, np.maximum(low, lowest))
     high = np.where(alone, highest, np.minimum(high, highest))

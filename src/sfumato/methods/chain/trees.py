@@ -255,11 +255,10 @@ def _fill_bins(
         for place in range(first, last):
             x = rows.codes[column, place]
             high[x] = max(high[x], rows.levels[place])
-    held = 0
+    held = whole_number(0)
     for x in range(bins):
-        if count[x]:
-            found.held[held] = x
-            held += 1
+        found.held[held] = x
+        held += whole_number(count[x] > 0)
     return held
 
 
