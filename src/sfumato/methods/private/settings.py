@@ -76,14 +76,15 @@ def settings_for(domains: tuple[Domain, ...], target: int | None, epsilon: float
     (0.35, 0.0)
     """
     numbers = sum(domain.ordered for place, domain in enumerate(domains) if place != target)
-    few = len(domains) <= _FEW_COLUMNS
+    counted = len(domains) <= _FEW_COLUMNS and epsilon >= _SMALL
     if target is not None and is_class(domains[target]):
-        smooth = numbers >= 2 * (len(domains) - 1 - numbers)
+        smooth, large = numbers >= 2 * (len(domains) - 1 - numbers), epsilon >= _LARGE
         if epsilon < _SMALL and not smooth:  # noise leaves little but what each column tells of the target
             return Settings(0.08, 0.75, 0.0, 0.04, parents=1, people_per_cell=10.0)
-        pairs = 0.5 if smooth and few and epsilon >= _SMALL else 0.0
-        return Settings(0.08, 0.35, 0.08 if smooth and epsilon >= _LARGE else 0.0, 0.04, pairs)
-    pairs = 0.3 if few else 0.0
+        if counted and large and not smooth:
+            return Settings(0.08, 0.20, 0.0, 0.04, 0.3)
+        return Settings(0.08, 0.35, 0.08 if smooth and large else 0.0, 0.04, 0.5 if counted and smooth else 0.0)
+    pairs = 0.3 if counted else 0.0
     if target is not None:
         return Settings(0.30, 0.0, 0.5, 0.03, pairs, target_weight=6.0, split=4.0, clip=1.2, people_per_cell=3.0)
     return Settings(0.12, 0.0, 0.0, 0.10, pairs, split=6.0, parents=3, people_per_cell=3.0, small_parents=True)
