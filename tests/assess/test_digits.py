@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -172,3 +174,52 @@ def test_degrees_that_were_fahrenheit_do_not_tell_the_factor(factor: float) -> N
     written = np.asarray(sf.sanitize(table, Scaling(key=key), report=False, seed=1).table["degrees"])
     assert find_factor(written) is None
     assert abs(factor_by_places(written[:25], 5 / 9, 0.9, 1.1) - factor) > 1e-4
+
+
+def test_columns_that_tell_no_factor_count_as_guessed_and_constant_ones_not_at_all() -> None:
+    table = measured().append_column("full", pa.array(np.random.default_rng(4).normal(50, 9, 500)))
+    table = table.append_column("same", pa.array(np.full(500, 0.1)))
+    factors = {"weight": 1.37, "height": 0.73, "full": 1.9, "same": 3.0}
+    after = pa.table({name: factor * np.asarray(table[name]) for name, factor in factors.items()})
+    finding = found(DIGITS, claimed(table, after, ("mult",)))["digit-spacing-recovery"]
+    shares = [
+        np.mean(np.abs(column - column.mean()) <= 0.1 * column.std()) for column in map(np.asarray, table.columns)
+    ]
+    assert finding.baseline == pytest.approx(np.mean(shares[:3]))
+    assert finding.value == pytest.approx((2.0 + shares[2]) / 3)
+    assert "stands out in 2 of 4 columns" in finding.meaning
+    assert finding.attempts == 375  # cells of columns that differ, for each column
+    assert finding.interval is not None
+    assert finding.value is not None
+    assert finding.interval[0] < finding.value < finding.interval[1]
+
+
+def test_only_columns_that_were_multiplied_are_attacked_in_rows_that_have_them_on_both_sides() -> None:
+    table = measured()
+    study = claimed(table, scaled(table, Key((Mult("weight", 1.37), Mult("height", 0.73)))), ("mult",))
+    pair, other = study.pairs
+    gone = np.arange(500) < 200
+    original = dataclasses.replace(pair.original, absent=gone, values=np.where(gone, 1e5, pair.original.values))
+    behind = gone[::-1]
+    released = dataclasses.replace(pair.released, absent=behind, values=np.where(behind, 0.123, pair.released.values))
+    facts = tuple(dataclasses.replace(fact, columns=("weight",)) for fact in study.facts)  # type: ignore[call-arg]
+    pairs = (dataclasses.replace(pair, original=original, released=released), other)
+    finding = found(DIGITS, dataclasses.replace(study, pairs=pairs, facts=facts))["digit-spacing-recovery"]
+    assert finding.value == 1.0
+    assert finding.attempts == 100
+    assert "stands out in 1 of 1 columns" in finding.meaning
+
+
+@pytest.mark.parametrize("rows", [30, 120, 2000])
+@pytest.mark.parametrize("factor", [0.51, 1.37, 1.93])
+def test_rounded_numbers_far_from_0_tell_their_factor_together_with_small_ones(rows: int, factor: float) -> None:
+    """The small ones tell it roughly, the others, behind a gap, to their last digits."""
+    rng = np.random.default_rng(rows)
+    values = np.concatenate([np.arange(1, 15), rng.integers(100, 3_000, rows)]) / 10
+    assert find_factor(np.round(factor * values, 2)) == pytest.approx(factor, rel=1e-4)
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 20])
+def test_a_copy_in_steps_of_one_two_or_five_tells_at_most_its_own_step(step: int) -> None:
+    factor = find_factor(step / 10 * np.random.default_rng(1).integers(1, 500, 300).astype(np.float64))
+    assert factor is None or factor == pytest.approx(step / 10.0 ** np.rint(np.log10(step)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -92,3 +94,67 @@ def test_the_released_columns_as_they_are_stand_beside_it() -> None:
     assert finding.baseline is not None
     assert finding.value is not None
     assert finding.baseline < 0.95 < finding.value
+
+
+def test_of_several_searches_that_one_counts_whose_components_are_least_like_normal_laws() -> None:
+    """The contrast of Hyvarinen 1999: squared distance of the mean of log cosh from that of the normal law."""
+    from sklearn.decomposition import FastICA
+
+    chosen = set()
+    for seed in range(6):
+        rows = np.random.default_rng(seed).laplace(size=(40, 4)) @ np.random.default_rng(seed + 50).normal(size=(4, 4))
+        standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        rng, searches = np.random.default_rng(seed), []
+        with warnings.catch_warnings(action="ignore"):
+            for _ in range(3):
+                search = FastICA(4, whiten="unit-variance", max_iter=500, random_state=int(rng.integers(2**31)))
+                searches.append(search.fit_transform(standard))
+        contrasts = [float(np.square(np.log(np.cosh(each)).mean(axis=0) - 0.3745672).sum()) for each in searches]
+        best = int(np.argmax(contrasts))
+        chosen.add(best)
+        components = unmix(rows, np.random.default_rng(seed))
+        assert components is not None
+        np.testing.assert_allclose(components, searches[best], atol=1e-6)
+    assert len(chosen) > 1
+
+
+def test_as_few_rows_as_directions_bear_no_components() -> None:
+    rows = np.random.default_rng(1).exponential(size=(5, 3))
+    assert unmix(rows[:4], np.random.default_rng(1)) is None
+    assert unmix(rows, np.random.default_rng(1)) is not None
+    assert unmix(np.ones((50, 3)), np.random.default_rng(1)) is None
+
+
+def test_the_value_is_the_mean_correlation_over_all_columns_that_differ() -> None:
+    """A constant column does not count; one that has no component of its own counts as not recovered."""
+    table = skewed(3, 1000)
+    constant = moved(table.append_column("f", pa.array(np.full(1000, 0.1))), Rotation(), 3)
+    assert value(COMPONENTS, constant, "ica-correlation") > 0.95
+    twice = claimed(table.append_column("f", table["a"]), table.append_column("f", table["a"]), TURNED)
+    assert value(COMPONENTS, twice, "ica-correlation") == pytest.approx(5 / 6, abs=0.02)
+
+
+def test_the_baseline_is_the_mean_correlation_of_released_with_original_columns() -> None:
+    table, noise = skewed(4, 1000), np.random.default_rng(4).normal(size=(5, 1000))
+    released = {
+        name: np.asarray(table[name]) * (1 if place % 2 else -1) + place * np.asarray(table[name]).std() * noise[place]
+        for place, name in enumerate(table.column_names)
+    }
+    finding = found(COMPONENTS, claimed(table, pa.table(released), TURNED))["ica-correlation"]
+    pairs = [np.corrcoef(np.asarray(table[name]), released[name])[0, 1] for name in released]
+    assert finding.baseline == pytest.approx(np.abs(pairs).mean())
+    assert finding.attempts == 1000
+    assert finding.interval is not None
+    assert finding.value is not None
+    low, high = finding.interval
+    assert 0.001 < finding.value - low < 0.1
+    assert 0.001 < high - finding.value < 0.1
+
+
+def test_distributions_of_too_few_people_are_not_taken_for_public() -> None:
+    """Ninety-eight people of another kind would match components to the wrong columns."""
+    order = ["b", "a", "d", "e", "c"]
+    strange = skewed(9, 98).select(order).rename_columns(list("abcde"))
+    assert value(COMPONENTS, moved(skewed(1), Rotation(), 1, holdout=strange), "ica-correlation") > 0.95
+    more = skewed(9, 2000).select(order).rename_columns(list("abcde"))
+    assert value(COMPONENTS, moved(skewed(1), Rotation(), 1, holdout=more), "ica-correlation") < 0.6

@@ -214,8 +214,8 @@ def _comb(values: Matrix, last: float) -> float | None:
     spacings = _fitting(places[places <= reach], spacings)
     while reach < places[-1] and 0 < len(spacings) <= _MANY:
         reach *= 2.0
-        finer = _APART / reach
-        spacings = np.concatenate([spacings * (1.0 + shift) for shift in (-finer, 0.0, finer)])
+        half = _APART / reach / 2.0  # each spacing gives way to two, half as far apart
+        spacings = np.concatenate([spacings * (1.0 - half), spacings * (1.0 + half)])
         spacings = _fitting(places[(reach / 2.0 < places) & (places <= reach)], spacings)
     if not 0 < len(spacings) <= _MANY:
         return None
