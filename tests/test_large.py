@@ -19,8 +19,10 @@ from sfumato.assess.attacks.known_input import KNOWN_INPUT
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.facts import Shuffled, ShuffledWithin
 from sfumato.engines.outcome import Recipe
-from sfumato.engines.partitions import batches as chunks
 from sfumato.engines.partitions import first_pass
+from sfumato.engines.partitions.batches import Geometric, TriedOnSample
+from sfumato.engines.partitions.gather import PartitionSettings
+from sfumato.engines.partitions.run import FileRows
 from sfumato.methods.condense import Condensation
 from sfumato.methods.geometry import Add, Hybrid, Key, Rotation, Scaling, Translation, invert
 from sfumato.methods.geometry.facts import Transformed
@@ -75,7 +77,7 @@ def assert_gives_back(done: Release, key: Key, source: Path) -> None:
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "arrow"])
 @pytest.mark.parametrize("mechanism", [Translation(), Scaling(), Rotation(), Hybrid()], ids=lambda each: each.method)
 def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
-    tmp_path: Path, ending: str, mechanism: chunks.Geometric
+    tmp_path: Path, ending: str, mechanism: Geometric
 ) -> None:
     source, place = people(tmp_path / f"in.{ending}"), tmp_path / "key.toml"
     done = sanitize(
@@ -190,12 +192,13 @@ def test_what_stops_the_move_leaves_neither_folder_nor_key(
 ) -> None:
     source = people(tmp_path / "in.parquet")
 
-    def stop(_source: Path, target: Path, *_rest: object, **_more: object) -> None:
+    def stop(_rows: FileRows, _tried: TriedOnSample, settings: PartitionSettings) -> None:
         assert (tmp_path / "key.toml").is_file()  # the key comes first
-        target.write_text("half")
+        assert settings.place is not None
+        settings.place.write_text("half")
         raise error
 
-    monkeypatch.setattr(chunks, "transform_file", stop)
+    monkeypatch.setattr(FileRows, "transform", stop)
     with pytest.raises((error, SfumatoError)):
         sanitize(source, Rotation(), folder=tmp_path / "out", engine="partitions", new_key=tmp_path / "key.toml")
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]

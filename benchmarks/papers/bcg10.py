@@ -82,7 +82,7 @@ def drawn(grouping: str, *, alone: bool = False) -> Maker:
     def make(records: Records, weight: float, k: int, rng: np.random.Generator) -> Made:
         weights = response_weights(records.layout, records.target, weight)
         levels = np.full(len(records), k, dtype=np.int64)
-        labels = partition(records.values, levels, records.strata, rng, grouping=grouping, weights=weights)
+        labels = partition(records.values * np.sqrt(weights), levels, records.strata, rng, grouping=grouping)
         return _drawn(records, labels, rng, alone=alone)
 
     return make

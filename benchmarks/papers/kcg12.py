@@ -37,6 +37,7 @@ from sfumato.core.neighbours import nearest  # noqa: E402
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Records  # noqa: E402
 from sfumato.methods.condense import Condensation  # noqa: E402
 from sfumato.methods.condense.classwise import approximate_gcd  # noqa: E402
+from sfumato.methods.condense.compact import CompactSearch  # noqa: E402
 from sfumato.methods.condense.partition import better_grouping, partition  # noqa: E402
 from sfumato.tuning.candidates import brute_force, equal_steps, rule_based_search  # noqa: E402
 
@@ -110,7 +111,7 @@ def classwise(
 ) -> tuple[_Matrix, _Places, _Places, _Places]:
     """Condense each class apart; give the rows, their classes, and the groups of records and of rows."""
     levels = np.full(len(data.train), size, dtype=np.int64)
-    labels = partition(data.train, levels, data.classes, rng, grouping=grouping, widths=True)
+    labels = partition(data.train, levels, data.classes, rng, grouping=grouping, search=CompactSearch(widths=True))
     sizes = np.bincount(labels)
     rows = redraw(data.train, labels, layout(data.train.shape[1]), rng)
     group_class = np.zeros(len(sizes), dtype=np.int64)

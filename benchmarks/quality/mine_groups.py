@@ -38,6 +38,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.core.groups import Groups, summarize
 from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind, Layout
+from sfumato.methods.condense.compact import CompactSearch
 from sfumato.methods.condense.partition import partition
 from sfumato.mining import CentroidNeighbours, GroupKMeans, GroupMixture, GroupNeighbours, cut_groups
 
@@ -100,7 +101,7 @@ def condense(
     """Group at level k; give the groups, synthetic rows group after group, and the stratum of each group."""
     rng = np.random.default_rng([seed, k])
     levels = np.full(len(values), k)
-    labels = partition(values, levels, strata, rng, grouping="compact", threads=1)
+    labels = partition(values, levels, strata, rng, grouping="compact", search=CompactSearch(threads=1))
     groups = summarize(values, labels, levels)
     of_group = np.zeros(len(groups), dtype=np.int64)
     of_group[labels] = strata

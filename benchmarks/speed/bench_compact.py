@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from sfumato.methods.condense.compact import compact_groups
+from sfumato.methods.condense.compact import CompactSearch, compact_groups
 from sfumato.methods.condense.partition import mdav_groups
 
 ROWS, DIM, K = 5_000, 10, 5
@@ -20,7 +20,7 @@ def random_values(rows: int = ROWS, dim: int = DIM) -> NDArray[np.float64]:
 
 def group_compactly(values: NDArray[np.float64], levels: NDArray[np.int64], effort: str, threads: int = 1) -> None:
     """Group with a fresh generator, so that every round does the same work."""
-    compact_groups(values, levels, np.random.default_rng(8), effort=effort, threads=threads)
+    compact_groups(values, levels, np.random.default_rng(8), effort=effort, search=CompactSearch(threads))
 
 
 @pytest.mark.parametrize("effort", ["fast", "default"])

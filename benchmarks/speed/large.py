@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.engines.partitions import grow_tree, leaf_in
-from sfumato.methods.condense.compact import compact_groups
+from sfumato.methods.condense.compact import CompactSearch, compact_groups
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, CHUNK = 10, 500_000
@@ -103,7 +103,9 @@ def seams(rows: int, k: int, effort: str) -> None:
         for number in range(leaves):
             own = values[leaf == number]
             rng = np.random.default_rng(10 + number)
-            total += ssq(own, compact_groups(own, np.full(len(own), k), rng, effort=effort, among=rows))
+            total += ssq(
+                own, compact_groups(own, np.full(len(own), k), rng, effort=effort, search=CompactSearch(among=rows))
+            )
         print(
             f"{leaves} cells of {np.bincount(leaf).min()} to {np.bincount(leaf).max()}: {total:.1f}, "
             f"{100 * (total / whole - 1):+.2f} %, {process_time() - begin:.1f} CPU s"

@@ -52,11 +52,12 @@ class Method:
 
 def _ours(grouping: str, effort: str = "default") -> Callable[[Job], NDArray[np.int64]]:
     def run(job: Job) -> NDArray[np.int64]:
+        from sfumato.methods.condense.compact import CompactSearch
         from sfumato.methods.condense.partition import partition
 
         return partition(
             job.values, job.levels, np.zeros(len(job.values), dtype=np.int64), np.random.default_rng(job.seed),
-            grouping=grouping, effort=effort, threads=job.threads,
+            grouping=grouping, effort=effort, search=CompactSearch(job.threads),
         )  # fmt: skip
 
     return run

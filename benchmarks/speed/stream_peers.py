@@ -14,6 +14,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.methods.condense.compact import CompactSearch
 from sfumato.methods.condense.maintainer import Maintainer
 from sfumato.methods.condense.partition import partition
 
@@ -57,7 +58,9 @@ def condensed(values: Floats, level: float, first: int = 500) -> tuple[float, Fl
     first = min(max(first, 4 * low + 4), len(values) // 2)
     began = process_time()
     maintainer, strata = Maintainer(values.shape[1], k=2, split="paper"), np.zeros(first, dtype=np.int64)
-    labels = partition(values[:first], levels[:first], strata, np.random.default_rng(1), effort="fast", threads=1)
+    labels = partition(
+        values[:first], levels[:first], strata, np.random.default_rng(1), effort="fast", search=CompactSearch(threads=1)
+    )
     maintainer.start(values[:first], levels[:first], labels)
     for start in range(first, len(values), BATCH):
         maintainer.absorb(values[start : start + BATCH], levels[start : start + BATCH])

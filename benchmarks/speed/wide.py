@@ -15,6 +15,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.methods.condense.compact import CompactSearch
 from sfumato.methods.condense.partition import partition
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
@@ -41,7 +42,7 @@ def measured(values: NDArray[np.float64], k: int, grouping: str, effort: str) ->
     n = len(values)
     levels, strata, rng = np.full(n, k), np.zeros(n, dtype=np.int64), np.random.default_rng(0)
     begin = process_time()
-    labels = partition(values, levels, strata, rng, grouping=grouping, effort=effort, threads=1)
+    labels = partition(values, levels, strata, rng, grouping=grouping, effort=effort, search=CompactSearch(threads=1))
     seconds = process_time() - begin
     means = np.stack([np.bincount(labels, column) for column in values.T], axis=1) / np.bincount(labels)[:, None]
     return seconds, float(100.0 * ((values - means[labels]) ** 2).sum() / values.size)

@@ -24,9 +24,8 @@ from sfumato.assess.report import Report
 from sfumato.core import replacing
 from sfumato.core.errors import OptionError
 from sfumato.core.replacing import replacing_file
-from sfumato.publish.earlier import own_files
 from sfumato.publish.evaluate import Evaluation
-from sfumato.publish.folder import replacing_folder
+from sfumato.publish.folder import own_files, replacing_folder
 from sfumato.publish.sanitize import sanitize
 from tests.cli.conftest import Run
 from tests.examples import examples

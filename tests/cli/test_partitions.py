@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from scipy.optimize import linear_sum_assignment
 
-from sfumato.engines.partitions import batches as chunks
 from sfumato.engines.partitions import first_pass
+from sfumato.engines.partitions.run import FileRows
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.geometry.transformations import invert
 from tests.cli.conftest import Run
@@ -125,7 +125,7 @@ def test_an_interrupt_leaves_neither_folder_nor_key(run: Run, table: Path, monke
     def stop(*_rest: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(chunks, "transform_file", stop)
+    monkeypatch.setattr(FileRows, "transform", stop)
     told = ("sanitize", table, "-o", table.parent / "out", "--method", "rotate", "--new-key", table.parent / "key.toml")
     done = run(*told, *PARTS)
     assert done.code == 130

@@ -18,6 +18,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, Pri
 from sfumato.core.facts import UnlabelledRows
 from sfumato.core.groups.facts import Grouped
 from sfumato.core.records import Block, BlockKind, Records
+from sfumato.methods.condense import ALGORITHMS
 from sfumato.methods.condense.classwise import (
     MOST_CLASSES,
     ClasswiseCondensation,
@@ -27,7 +28,6 @@ from sfumato.methods.condense.classwise import (
     classes_of,
 )
 from sfumato.methods.condense.facts import ClassPure
-from sfumato.methods.condense.partition import GROUPINGS
 from sfumato.methods.protocol import Mechanism, MethodResult
 from tests.condense.tables import VALUES, assert_meets, draw_values
 from tests.examples import examples, sized
@@ -97,7 +97,7 @@ def classed_tables(draw: st.DrawFn) -> tuple[Records, int]:
     return labelled(features, classes, levels, strata), k
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", ALGORITHMS)
 @examples(25, few=7)
 @given(classed_tables(), st.integers(0, 2**32 - 1))
 def test_no_group_mixes_classes_or_strata_and_every_row_has_the_class_of_its_group(
@@ -191,7 +191,7 @@ def test_the_median_size_of_random_classes_grows_from_a_tenth_to_two_fifths_of_t
     assert shares[None] == pytest.approx(0.43, abs=0.03)
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", ALGORITHMS)
 def test_without_k_a_high_level_raises_its_own_group_and_no_other_class(grouping: str) -> None:
     rng = np.random.default_rng(0)
     classes, levels = np.repeat([0, 1], [200, 130]), np.zeros(330, dtype=np.int64)
@@ -217,7 +217,7 @@ def test_the_paper_s_figure_4_has_three_groups_of_one_class_and_two_of_the_other
     assert_pure(records, sanitized)
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", ALGORITHMS)
 @pytest.mark.parametrize(
     "classes",
     [[0] * 12, [0] * 300 + [1] * 4, [0, 1] * 4, [0] * 4 + [1] * 4 + [2] * 4],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.methods.condense import compact
-from sfumato.methods.condense.compact import EFFORTS, compact_groups
+from sfumato.methods.condense.compact import EFFORTS, CompactSearch, compact_groups
 from sfumato.methods.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
 from tests.examples import at_length, examples, sized
@@ -16,7 +16,7 @@ from tests.examples import at_length, examples, sized
 
 def compact_labels(values: Floats, levels: Whole, seed: int, effort: str = "default", threads: int = 1) -> Whole:
     rng = np.random.default_rng(seed)
-    return partition(values, levels, no_strata(values), rng, effort=effort, threads=threads)
+    return partition(values, levels, no_strata(values), rng, effort=effort, search=CompactSearch(threads))
 
 
 @examples(200, few=50)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.groups import check_partition
-from sfumato.methods.condense import effective_levels
-from sfumato.methods.condense.partition import GROUPINGS, can_begin, partition
+from sfumato.methods.condense import ALGORITHMS, effective_levels
+from sfumato.methods.condense.partition import can_begin, partition
 from tests.condense.tables import Table, assert_meets, no_strata, stratified_tables
 from tests.examples import examples, sized
 
 # The compact search is fast here, where there are many tables; test_compact has a few for its longer searches.
-every_grouping = pytest.mark.parametrize("grouping", GROUPINGS)
+every_grouping = pytest.mark.parametrize("grouping", ALGORITHMS)
 
 
 @every_grouping
@@ -48,7 +48,7 @@ def test_as_many_records_as_the_level_are_one_group(grouping: str, n: int, d: in
     np.testing.assert_array_equal(labels, 0)
 
 
-@pytest.mark.parametrize("grouping", [grouping for grouping in GROUPINGS if grouping != "holistic"])
+@pytest.mark.parametrize("grouping", [grouping for grouping in ALGORITHMS if grouping != "holistic"])
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
 def test_with_one_level_groups_are_not_twice_as_large_as_they_need_to_be_on_average(
     grouping: str, k: int, seed: int
@@ -167,7 +167,7 @@ def test_a_partition_that_breaks_a_level_is_refused(labels: list[int], levels: l
         check_partition(np.array(labels), np.array(levels))
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", ALGORITHMS)
 @pytest.mark.parametrize("level", [0, -1])
 def test_levels_below_one_are_refused(grouping: str, level: int) -> None:
     levels = np.array([2, 2, level])

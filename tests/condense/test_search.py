@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sfumato.methods.condense import compact
 from sfumato.methods.condense.compact import (
     EFFORTS,
+    CompactSearch,
     Grouping,
     WorkerThreads,
     compact_groups,
@@ -23,6 +24,8 @@ from sfumato.methods.condense.compact import (
 from sfumato.methods.condense.leaves import improve_leaves
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture, ssq, stratum_tables
 from tests.examples import examples, sized
+
+ALONE = CompactSearch(threads=1)
 
 
 class Round(NamedTuple):
@@ -41,7 +44,7 @@ def play(values: Floats, levels: Whole, *, rounds: int, passes: int, kicks: int,
     def listening(*given: Any) -> None:
         improve_leaves(*given)
         named = arguments.bind(*given).arguments
-        gains.append(float(named["gains"][named["first"] : named["last"]].sum()))
+        gains.append(float(named["made"].gains[named["first"] : named["last"]].sum()))
 
     with pytest.MonkeyPatch.context() as patch, WorkerThreads(1) as team:
         patch.setattr(compact, "improve_leaves", listening)
@@ -143,7 +146,7 @@ def test_a_thorough_search_never_ends_above_the_default(kind: str) -> None:
     for seed in range(3):
         sums = {}
         for effort in ("default", "thorough"):
-            groups = compact_groups(values, levels, np.random.default_rng(seed), effort=effort, threads=1)
+            groups = compact_groups(values, levels, np.random.default_rng(seed), effort=effort, search=ALONE)
             sums[effort] = sum(ssq(values[group], np.zeros(len(group), dtype=np.int64)) for group in groups)
         assert sums["thorough"] <= sums["default"] * (1 + 1e-12)
 
@@ -154,7 +157,7 @@ def assert_kicks_do_no_harm(values: Floats, levels: Whole, seed: int) -> None:
     for kicks in (0, EFFORTS["default"].kicks):
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(EFFORTS, "default", replace(EFFORTS["default"], kicks=kicks))
-            groups = compact_groups(values, levels, np.random.default_rng(seed), threads=1)
+            groups = compact_groups(values, levels, np.random.default_rng(seed), search=ALONE)
         labels = np.empty(len(values), dtype=np.int64)
         labels[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         sums.append(ssq(values, labels))
@@ -216,7 +219,7 @@ def test_groups_that_were_shaken_in_vain_are_left_after_a_round(monkeypatch: pyt
         return made
 
     monkeypatch.setattr(compact, "improved_grouping", listening)
-    compact_groups(values, np.full(100, 5), np.random.default_rng(0), threads=1)
+    compact_groups(values, np.full(100, 5), np.random.default_rng(0), search=ALONE)
     least = np.minimum.accumulate([sum_left for _, sum_left in left])
     hopeless = [sum_left > 1.005 * best for (_, sum_left), best in zip(left, least, strict=True)]
     assert min(groups for groups, _ in left) < 20

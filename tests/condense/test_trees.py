@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.methods.condense.trees import principal_tree, random_tree
+from sfumato.methods.condense.trees import Span, principal_tree, random_tree
 from tests.condense.tables import Floats, Whole, draw_levels, draw_values, mixture
 from tests.examples import examples
 
@@ -21,7 +21,7 @@ def cut_records(values: Floats, levels: Whole, most: int, unit: int) -> tuple[Wh
     """Give the records in leaf order, and where leaves begin and the last one ends."""
     n = len(values)
     order, bounds = np.arange(n), np.empty(n + 1, dtype=np.int64)
-    leaves = principal_tree(values, levels, most, unit, order, np.empty(n), 0, n, -1, bounds)
+    leaves = principal_tree(values, levels, most, unit, order, np.empty(n), Span(0, n, -1), bounds)
     return order, np.append(bounds[:leaves], n)
 
 
@@ -30,7 +30,7 @@ def cut_groups(
 ) -> tuple[Whole, Whole]:
     n = len(centres)
     order, bounds = np.arange(n), np.empty(n + 1, dtype=np.int64)
-    leaves = random_tree(centres, weight, most_groups, most_records, seed, order, np.empty(n), 0, n, -1, bounds)
+    leaves = random_tree(centres, weight, (most_groups, most_records), seed, order, np.empty(n), Span(0, n, -1), bounds)
     return order, np.append(bounds[:leaves], n)
 
 
@@ -144,9 +144,9 @@ def test_parts_of_a_tree_built_apart_are_those_built_at_once(tree: str, depth: i
 
     def cut(low: int, high: int, depth: int) -> list[int]:
         if tree == "principal":
-            leaves = principal_tree(values, levels, 64, 1, order, key, low, high, depth, bounds)
+            leaves = principal_tree(values, levels, 64, 1, order, key, Span(low, high, depth), bounds)
         else:
-            leaves = random_tree(values, weight, 32, 200, SEED, order, key, low, high, depth, bounds)
+            leaves = random_tree(values, weight, (32, 200), SEED, order, key, Span(low, high, depth), bounds)
         return [int(place) for place in bounds[:leaves]]
 
     top = [*cut(0, n, depth), n]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.methods.condense import compact
-from sfumato.methods.condense.compact import Grouping, WorkerThreads, first_grouping, widened_grouping
+from sfumato.methods.condense.compact import CompactSearch, Grouping, WorkerThreads, first_grouping, widened_grouping
 from sfumato.methods.condense.partition import partition
 from tests.condense.tables import Floats, Whole, assert_meets, mixture, no_strata, ssq, stratum_tables
 from tests.examples import examples, sized
@@ -28,9 +26,11 @@ def cost(values: Floats, grouping: Grouping) -> float:
     return float(sum(len(rows) * np.log(rows.var(axis=0).sum() + floor) for rows in groups))
 
 
-def widths_of(values: Floats, levels: Whole, seed: int, *, widths: bool = True, **told: Any) -> Whole:
-    rng = np.random.default_rng(seed)
-    return partition(values, levels, no_strata(values), rng, widths=widths, **{"threads": 1, **told})
+def widths_of(
+    values: Floats, levels: Whole, seed: int, *, widths: bool = True, threads: int = 1, effort: str = "default"
+) -> Whole:
+    search = CompactSearch(threads, widths)
+    return partition(values, levels, no_strata(values), np.random.default_rng(seed), effort=effort, search=search)
 
 
 @examples(80)

@@ -15,8 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import PrivacyLeakWarning
 from sfumato.core.facts import ColumnsDropped, Fact
-from sfumato.engines.partitions.batches import transform_file
-from sfumato.methods.geometry import Translation
+from sfumato.methods.geometry import Hybrid, Translation
 from sfumato.methods.geometry.key import Add, Key
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.plan import JointPlan
@@ -57,11 +56,18 @@ def test_a_file_in_chunks_is_looked_through_to_its_last_row(tmp_path: Path, endi
             pa.csv.write_csv(table, path)
         else:
             pa.parquet.write_table(table, path)
-        done = transform_file(
-            path, tmp_path / f"out.{ending}", KEY, identifiers=["name", "note"], batch_rows=7, overwrite=True
+        done = sanitize(
+            path,
+            Hybrid(key=KEY),
+            folder=tmp_path / "out",
+            engine="partitions",
+            identifiers=["name", "note"],
+            batch_rows=7,
+            overwrite=True,
+            report=False,
         )
         others = ("name",) if empty else ("name", "note")
-        assert _dropped(done.facts) == ColumnsDropped(others, (), empty)
+        assert _dropped(done.certificate.facts) == ColumnsDropped(others, (), empty)
 
 
 def test_a_column_that_is_empty_in_the_sample_of_a_file_is_dropped_with_a_word(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from sfumato.methods.geometry.key import Key
 from sfumato.methods.private.budget import charge
 from sfumato.methods.private.stored import StoredModel
 from sfumato.publish import verify
-from sfumato.publish.earlier import Contents, own_files
+from sfumato.publish.folder import Contents, own_files
 from sfumato.publish.policy import Policy
 from sfumato.publish.verify import columns_check, verify_release
 from sfumato.publish.verify_rows import read_released

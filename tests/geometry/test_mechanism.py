@@ -17,7 +17,6 @@ from pyarrow.csv import read_csv, write_csv
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Enhanced, Shuffled, Untouched, draw_claims
-from sfumato.engines.partitions.batches import transform_file
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
@@ -234,11 +233,14 @@ def test_exact_digits_of_a_file_in_batches_are_those_of_memory(tmp_path: Path) -
     key = Key((Mult("age", 0.931), Mult("salary", 1.035)))
     whole = sf.sanitize(table, Scaling(key=key, exact_digits=True), report=False)
     write_csv(table, tmp_path / "in.csv")
-    done = transform_file(tmp_path / "in.csv", tmp_path / "out.csv", key, schema=Schema.infer(table), exact_digits=True)
+    exact = Scaling(key=key, exact_digits=True)
+    done = sf.sanitize(
+        tmp_path / "in.csv", exact, folder=tmp_path / "out", engine="partitions", report=False, sign=False
+    )
     wanted = sorted(zip(*whole.table.to_pydict().values(), strict=True))
-    assert sorted(zip(*read_csv(tmp_path / "out.csv").to_pydict().values(), strict=True)) == wanted
+    assert sorted(zip(*read_csv(done.table).to_pydict().values(), strict=True)) == wanted
     assert wanted == sorted((round(age * 0.931, 4), round(pay * 1.035)) for age, pay in values.tolist())
-    assert Transformed(("mult",), ("age", "salary"), 1, exact_digits=True) in done.facts
+    assert Transformed(("mult",), ("age", "salary"), 1, exact_digits=True) in done.certificate.facts
 
 
 def test_what_is_said_of_a_key_allows_for_the_rows_with_extra_noise() -> None:

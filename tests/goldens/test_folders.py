@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.publish.earlier import Contents, own_files
+from sfumato.publish.folder import Contents, own_files
 from tests.goldens.runs import FINDINGS, FROZEN, REPORTED, RUNS, findings, play, texts
 
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")

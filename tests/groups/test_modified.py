@@ -11,9 +11,9 @@ from sfumato.core.errors import OptionError
 from sfumato.core.groups import response_weights
 from sfumato.core.groups.kmeans import fill_clusters, modified_groups
 from sfumato.core.records import Block, BlockKind, Records
-from sfumato.methods.condense import Condensation
+from sfumato.methods.condense import ALGORITHMS, Condensation
 from sfumato.methods.condense.partition import partition
-from tests.condense.tables import VALUES, draw_values, no_strata, ssq
+from tests.condense.tables import VALUES, draw_values, ssq
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -137,15 +137,16 @@ def test_the_weight_of_the_response_lies_between_0_and_1(weight: float) -> None:
         Condensation(response_weight=weight)
 
 
-def test_weights_stretch_the_distances_of_any_grouping() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(60, 2))
-    weights = np.array([9.0, 0.25])
-    for grouping in ("compact", "mdav", "paper", "modified", "holistic"):
-        args = (np.full(60, 5), no_strata(values))
-        weighted = partition(values, *args, np.random.default_rng(1), grouping=grouping, weights=weights)
-        scaled = partition(values * [3.0, 0.5], *args, np.random.default_rng(1), grouping=grouping)
-        np.testing.assert_array_equal(weighted, scaled)
+@pytest.mark.parametrize("grouping", ALGORITHMS)
+def test_weights_stretch_the_distances_of_any_grouping(grouping: str) -> None:
+    records = with_response(np.random.default_rng(0), 60)
+    weights = response_weights(records.layout, records.target, 0.6)
+    mechanism = Condensation(k=5, grouping=grouping, response_weight=0.6)
+    workings = mechanism.sanitize(records, rng=np.random.default_rng(1)).workings
+    assert workings is not None
+    stretched = records.values * np.sqrt(weights)
+    labels = partition(stretched, np.full(60, 5), records.strata, np.random.default_rng(1), grouping=grouping)
+    np.testing.assert_array_equal(workings.labels, labels)
 
 
 def test_the_method_stays_condense() -> None:

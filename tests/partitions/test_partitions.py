@@ -35,7 +35,7 @@ from sfumato.engines.partitions.memory_limit import (
 from sfumato.engines.partitions.partition import merge_facts
 from sfumato.engines.partitions.run import FileRows, run_partitioned
 from sfumato.engines.plan import Plan
-from sfumato.methods.condense.compact import compact_groups
+from sfumato.methods.condense.compact import CompactSearch, compact_groups
 from sfumato.methods.condense.facts import ClassPure, PersonsApart
 from sfumato.methods.randomize.facts import Randomized
 from sfumato.options import RunOptions
@@ -379,7 +379,7 @@ def test_a_cell_is_searched_as_long_as_the_table_that_it_is_of() -> None:
     values, levels = np.random.default_rng(6).normal(size=(600, 3)), np.full(600, 5)
 
     def ssq(among: int) -> float:
-        groups = compact_groups(values, levels, np.random.default_rng(2), among=among)
+        groups = compact_groups(values, levels, np.random.default_rng(2), search=CompactSearch(among=among))
         return sum(float(((values[rows] - values[rows].mean(axis=0)) ** 2).sum()) for rows in groups)
 
     assert ssq(1 << 24) != ssq(0) == ssq(600) == ssq(100_000)

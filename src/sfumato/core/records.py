@@ -247,6 +247,19 @@ class Records:
     highest: int = 0
     public_level: int = 0
 
+    def made(
+        self,
+        values: Floats,
+        *,
+        moved: frozenset[str] = frozenset(),
+        grids: Grids = (),
+        unbounded: frozenset[str] = frozenset(),
+        answers: tuple[Answers, ...] = (),
+    ) -> Records:
+        """Rows made of these records, without levels and strata."""
+        levels, strata = (np.zeros(len(values), dtype=np.int64) for _ in range(2))
+        return Records(values, self.layout, levels, strata, self.target, moved, grids, unbounded, answers=answers)
+
     def __post_init__(self) -> None:
         n, d = self.coordinates.shape
         if d != width(self.layout) or self.levels.shape != (n,) or self.strata.shape != (n,):

@@ -21,8 +21,7 @@ from sfumato.engines.memory import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, Recipe
 from sfumato.options import PublishOptions, RunOptions, options_from
 from sfumato.publish.assessment import assess_outcome, check_time_limit
-from sfumato.publish.earlier import Contents
-from sfumato.publish.folder import check_folder, plain_errors, replacing_folder, write_report, write_text
+from sfumato.publish.folder import Contents, check_folder, plain_errors, replacing_folder, write_report, write_text
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
 from sfumato.publish.suggest import suggesting_another

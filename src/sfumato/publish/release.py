@@ -26,8 +26,7 @@ from sfumato.methods.geometry.transformations import KeyedOwnerDetails
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import PublishOptions
 from sfumato.publish.assessment import Suggest, assess_outcome
-from sfumato.publish.earlier import OWNER_SCHEMA
-from sfumato.publish.folder import plain_errors, replacing_folder, sha256_of, write_report, write_text
+from sfumato.publish.folder import OWNER_SCHEMA, plain_errors, replacing_folder, sha256_of, write_report, write_text
 from sfumato.publish.judge import despite_facts, refuse_unmet
 from sfumato.tables.facts import RareValues, is_quoted
 from sfumato.tables.field import NO_COMMON_VALUE

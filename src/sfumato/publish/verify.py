@@ -15,8 +15,7 @@ from sfumato.core.facts import Check, Context, Fact, check_facts, counted, draw_
 from sfumato.core.randomness import Mode
 from sfumato.core.replacing import reason
 from sfumato.publish.folder import sha256_of
-from sfumato.publish.verify_columns import ColumnCells
-from sfumato.publish.verify_rows import MOST_BYTES, read_released
+from sfumato.publish.verify_rows import MOST_BYTES, ColumnCells, read_released
 from sfumato.registry import load_own_method
 from sfumato.tables.facts import FormulaTexts, is_quoted
 from sfumato.tables.schema import Schema

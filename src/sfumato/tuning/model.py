@@ -23,8 +23,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.pages import framed_page, page_template
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.protocol import parameters_of
-from sfumato.publish.earlier import Contents
-from sfumato.publish.folder import plain_errors, replacing_folder, write_text
+from sfumato.publish.folder import Contents, plain_errors, replacing_folder, write_text
 from sfumato.publish.policy import BUILT_IN, Policy
 from sfumato.publish.suggest import change_tried
 from sfumato.publish.trial import SURE

@@ -17,8 +17,7 @@ from sfumato.assess.report import Report
 from sfumato.core.documents import typed, write_json
 from sfumato.core.errors import OptionError, printable, with_options
 from sfumato.options import PublishOptions, RunOptions
-from sfumato.publish.earlier import OWNER_SCHEMA
-from sfumato.publish.folder import write_text
+from sfumato.publish.folder import OWNER_SCHEMA, write_text
 from sfumato.publish.release import signer_of
 from sfumato.publish.sanitize import MethodChoice, SanitizeRun, check_run, sanitize_input
 from sfumato.registry import load_status

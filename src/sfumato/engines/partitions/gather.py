@@ -316,11 +316,11 @@ class PartitionSettings:
     def __repr__(self) -> str:
         return f"PartitionSettings({self.most_rows} rows)"
 
-    def open_sink(self, schema: pa.Schema) -> AbstractContextManager[TableSink]:
-        """The file that the released rows are written to."""
+    def open_sink(self, schema: pa.Schema, numbers: Sequence[str] = ()) -> AbstractContextManager[TableSink]:
+        """The file that the released rows are written to; hardly a number of the columns ``numbers`` comes twice."""
         assert self.place is not None
         assert self.form is not None
-        return open_sink(self.place, schema, self.form, spreadsheet_safe=self.spreadsheet_safe)
+        return open_sink(self.place, schema, self.form, numbers=numbers, spreadsheet_safe=self.spreadsheet_safe)
 
 
 def chosen_size(prepared: Preparation, counted: AllocationCounts) -> GroupSize | None:

@@ -24,10 +24,9 @@ from sfumato.engines.columns import empty_columns
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.partitions import PartitionTree
 from sfumato.engines.partitions.batches import (
+    MovedRows,
     TriedOnSample,
     dropped_fields,
-    facts_around,
-    facts_of_moving,
     order_of_batch,
     outcome_of_moving,
     usual_rows,
@@ -43,7 +42,6 @@ from sfumato.methods.geometry.batches import (
     finest_of,
     means_of,
     numbers_there,
-    plan_columns,
     spaced_fields,
     turned_fields,
 )
@@ -479,8 +477,7 @@ def _transform(
     """Move all rows of a data frame, and the released rows as one. The key goes to the workers."""
     begin, schema = perf_counter(), tried.sampled
     csv = settings.form is not None and settings.form.format is FileFormat.CSV
-    allowed = tried.mechanism.pass_categories
-    plan = plan_columns(schema, tried.key, schema=tried.plan.schema, pass_categories=allowed)
+    plan = ColumnPlan.of(tried.plan.schema, tried.key)
     randomness, see = tried.plan.randomness, _See(plan, tried.key, csv)
     seen = see.nothing()
     for row in sorted(frames_from(frame, see), key=lambda row: row["part"]):
@@ -501,15 +498,8 @@ def _transform(
         with settings.open_sink(kinds) as sink:
             for batch in _batches(rows):
                 sink.write(pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], schema=kinds))
-    facts = (
-        *facts_around(plan, seen.empty, randomness),
-        *facts_of_moving(plan, tried.key, gaps, work.sizes, shuffled=True, exact_digits=exact),
-        *formulas.facts(quoted=settings.spreadsheet_safe),
-    )
-    seconds = perf_counter() - begin
-    outcome = outcome_of_moving(
-        tried, settings.place, numbered.rows, plan.public, facts, seconds=seconds, where="table"
-    )
+    moved = MovedRows(plan, seen.empty, gaps, work.sizes, formulas)
+    outcome = outcome_of_moving(tried, moved, settings, seconds=perf_counter() - begin, where="table")
     return outcome, _released(rows, kinds)
 
 

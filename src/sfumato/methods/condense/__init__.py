@@ -115,6 +115,7 @@ class Condensation:
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Replace the records by as many synthetic ones, drawn from the statistics of their groups."""
         from sfumato.methods.condense.classwise import partition_layers, synthesize_linked
+        from sfumato.methods.condense.compact import CompactSearch
         from sfumato.methods.condense.synthesize import NormalScores, synthesize
         from sfumato.methods.condense.warm import compile_ahead
 
@@ -130,25 +131,16 @@ class Condensation:
         if weight is not None:
             weights = response_weights(records.layout, records.target, weight)
         if records.linked:
-            return synthesize_linked(
-                records,
-                levels,
-                ALGORITHMS[self.grouping],
-                rng,
-                weights=weights,
-                grouping=self.grouping,
-                effort=self.effort,
-            )
+            return synthesize_linked(records, levels, rng, weights=weights, grouping=self.grouping, effort=self.effort)
         labels, kept = partition_layers(
-            records.values,
+            records.values if weights is None else records.values * np.sqrt(weights),
             levels,
             records.strata,
             records.persons,
             rng,
             grouping=self.grouping,
             effort=self.effort,
-            weights=weights,
-            among=records.among,
+            search=CompactSearch(among=records.among),
         )
         return synthesize(records, labels, levels, ALGORITHMS[self.grouping], rng, kept=kept)
 

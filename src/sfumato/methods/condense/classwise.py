@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.condense import ALGORITHMS, check_k, check_options, effective_levels
+from sfumato.methods.condense.compact import CompactSearch
 from sfumato.methods.condense.facts import ClassPure, PersonsApart
 from sfumato.methods.condense.partition import can_begin, partition
 from sfumato.methods.condense.synthesize import group_facts, redraw_coded
@@ -144,8 +146,7 @@ class ClasswiseCondensation:
             rng,
             grouping=grouping,
             effort=self.effort,
-            widths=True,
-            among=records.among,
+            search=CompactSearch(widths=True, among=records.among),
         )  # the nearest of several classes is asked for: dense regions stay whole
         check_pure(labels, cells if kept is None else cells[kept])
         algorithm = f"class-wise: {ALGORITHMS[grouping]}{chosen}"
@@ -350,8 +351,9 @@ def partition_layers(
     persons: Ints | None,
     rng: np.random.Generator,
     *,
-    weights: Floats | None = None,
-    **options: Any,
+    grouping: str = "compact",
+    effort: str = "default",
+    search: CompactSearch | None = None,
 ) -> tuple[Ints, Ints | None]:
     """Group of each kept record, and which records are kept; None if all are.
 
@@ -360,7 +362,7 @@ def partition_layers(
 
     Parameters
     ----------
-    values, levels, strata, rng, weights, **options
+    values, levels, strata, rng, grouping, effort, search
         As in `partition`.
     persons : ndarray of shape (n,), optional
         Person of each record; without it each record is a person.
@@ -374,15 +376,15 @@ def partition_layers(
     """
     _check_enough(strata, persons, levels)
     layers = layers_of(strata, persons, levels)
+    grouped = functools.partial(partition, rng=rng, grouping=grouping, effort=effort, search=search)
     begin = np.flatnonzero(layers.begins)
     if persons is None or len(begin) == len(values):
-        labels = partition(values, levels, layers.code, rng, weights=weights, **options)
+        labels = grouped(values, levels, layers.code)
         check_persons(labels, persons)
         return labels, None
     labels = np.full(len(values), -1, dtype=np.int64)
-    labels[begin] = partition(values[begin], levels[begin], layers.code[begin], rng, weights=weights, **options)
-    scaled = values if weights is None else values * np.sqrt(weights)
-    _join(scaled, levels, strata, persons, labels, layers)
+    labels[begin] = grouped(values[begin], levels[begin], layers.code[begin])
+    _join(values, levels, strata, persons, labels, layers)
     kept = np.flatnonzero(labels >= 0)
     check_persons(labels[kept], persons[kept])
     return labels[kept], kept if len(kept) < len(values) else None
@@ -514,11 +516,11 @@ class _WideLayout:
 def synthesize_linked(
     records: Records,
     levels: Ints,
-    algorithm: str,
     rng: np.random.Generator,
     *,
     weights: Floats | None = None,
-    **options: Any,
+    grouping: str = "compact",
+    effort: str = "default",
 ) -> MethodResult:
     """Draw as many persons as there are, with all their rows, from groups of persons with equal row counts.
 
@@ -549,8 +551,9 @@ def synthesize_linked(
         who = np.flatnonzero(length == times)
         places = order[starts[who, None] + np.arange(times)]  # of rows: (persons, times)
         rows = wide.joined(records.values[places])
-        wider = None if weights is None else wide.joined(np.tile(weights, (1, times, 1)))[0]
-        own = partition(rows, asked[who], records.strata[places[:, 0]], rng, weights=wider, **options)
+        scale = 1.0 if weights is None else wide.joined(np.tile(np.sqrt(weights), (1, times, 1)))[0]
+        strata = records.strata[places[:, 0]]
+        own = partition(rows * scale, asked[who], strata, rng, grouping=grouping, effort=effort)
         drawn = wide.parted(redraw_coded(rows, own, wide.blocks(times), rng), times)
         kept.append(places.ravel())
         labels.append((group + own[:, None] * times + np.arange(times)).ravel())
@@ -560,6 +563,7 @@ def synthesize_linked(
         drawn_from = (group + made[:, None] * times + np.arange(times)).ravel()
         dealt.append(np.column_stack([np.repeat(person + np.arange(len(who)), times), drawn_from]))
         person, group = person + len(who), group + len(sizes) * times
+    algorithm = ALGORITHMS[grouping]
     return _shuffled(records, levels, algorithm, rng, kept, labels, np.concatenate(values), np.concatenate(dealt))
 
 
@@ -594,16 +598,7 @@ def _shuffled(
     assert records.persons is not None
     sizes = np.bincount(group)
     shuffle, number = rng.permutation(len(values)), rng.permutation(int(drawn[:, 0].max()) + 1) + 1
-    nothing = np.zeros(len(values), dtype=np.int64)
-    released = Records(
-        values[shuffle],
-        records.layout,
-        nothing,
-        nothing.copy(),
-        records.target,
-        persons=number[drawn[shuffle, 0]],
-        linked=True,
-    )
+    released = dataclasses.replace(records.made(values[shuffle]), persons=number[drawn[shuffle, 0]], linked=True)
     facts = (
         *group_facts(algorithm, records, sizes, levels, group, len(values)),
         PersonsApart(len(np.unique(records.persons))),

@@ -22,11 +22,21 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, fixed
 from sfumato.core.progress import tell
-from sfumato.methods.condense.leaves import improve_leaves, start_leaves, width_leaves
-from sfumato.methods.condense.trees import principal_tree, random_tree
+from sfumato.methods.condense.leaves import (
+    GroupedRecords,
+    LeafResults,
+    Leaves,
+    Search,
+    empty_results,
+    improve_leaves,
+    start_leaves,
+    width_leaves,
+)
+from sfumato.methods.condense.trees import Span, principal_tree, random_tree
 
 __all__ = [
     "EFFORTS",
+    "CompactSearch",
     "Effort",
     "Grouping",
     "WorkerThreads",
@@ -75,15 +85,33 @@ EFFORTS = {
 }
 
 
+@dataclass(frozen=True)
+class CompactSearch:
+    """What else the search takes into account.
+
+    Parameters
+    ----------
+    threads : int, optional
+        By default as many as the machine lends; the partition does not depend on it.
+    widths : bool
+        Search on for groups of different width, tight where records are dense, at some cost in the sum of squares:
+        better for a miner that asks which of several sets of groups lies nearest.
+    among : int
+        Records of a table that these are a partition of: the search is as long as it would be for that.
+    """
+
+    threads: int | None = None
+    widths: bool = False
+    among: int = 0
+
+
 def compact_groups(
     values: Floats,
     levels: Ints,
     rng: np.random.Generator,
     *,
     effort: str = "default",
-    threads: int | None = None,
-    widths: bool = False,
-    among: int = 0,
+    search: CompactSearch | None = None,
 ) -> list[Ints]:
     """Group records compactly, each group at least as large as the highest level inside it.
 
@@ -94,13 +122,7 @@ def compact_groups(
         Privacy level of each record; none above n.
     rng : numpy.random.Generator
     effort : {"fast", "default", "thorough"}
-    threads : int, optional
-        By default as many as the machine lends; the partition does not depend on it.
-    widths : bool
-        Search on for groups of different width, tight where records are dense, at some cost in the sum of squares:
-        better for a miner that asks which of several sets of groups lies nearest.
-    among : int
-        Records of a table that these are a cell of: the search is as long as it would be for that.
+    search : CompactSearch, optional
 
     Returns
     -------
@@ -108,12 +130,12 @@ def compact_groups(
         The groups as rows of values.
     """
     values, levels = fixed(values, np.float64), fixed(levels, np.int64)
-    plan = EFFORTS[effort]
+    plan, search = EFFORTS[effort], search or CompactSearch()
     n, d = values.shape
     seeds = rng.integers(2**63, size=64, dtype=np.uint64)
-    doublings = max(0, round(np.log2(max(n, among) / 100_000.0)))
+    doublings = max(0, round(np.log2(max(n, search.among) / 100_000.0)))
     legs = (EFFORTS["default"], plan) if effort == "thorough" else (plan,)  # so it never ends above the default
-    workers = _lent() if threads is None else threads
+    workers = _lent() if search.threads is None else search.threads
     with WorkerThreads(workers if n >= _ALONE else 1) as team:
         grouping = first_grouping(values, levels, team)
         if n < d and n <= _FOLDED:
@@ -129,7 +151,7 @@ def compact_groups(
             kicks = leg.kicks * 1000 // max(n, 100)
             if kicks >= _FEWEST_KICKS:
                 grouping = _kicked(values, levels, grouping, leg, kicks, np.roll(seeds, first), team)
-        for done in range(rounds if widths else 0):
+        for done in range(rounds if search.widths else 0):
             grouping = widened_grouping(values, levels, grouping, seeds[-1 - done % len(seeds)], team)
     tell("grouping", 1.0)
     return np.split(grouping.order, grouping.starts[1:-1])
@@ -250,17 +272,12 @@ def _start(values: Floats, levels: Ints, team: WorkerThreads) -> Grouping:
 
     def cut(low: int, high: int, depth: int, bounds: Ints) -> int:
         most = max(_START_RECORDS, 24 * typical)
-        return principal_tree(values, levels, most, unit, order, key, low, high, depth, bounds)
+        return principal_tree(values, levels, most, unit, order, key, Span(low, high, depth), bounds)
 
     bounds = grow_tree(n, cut, team)
-    sizes, centres = np.empty(n, dtype=np.int64), np.empty((n, d))
-    counts = np.zeros(len(bounds) - 1, dtype=np.int64)
-
-    def group(first: int, last: int) -> None:
-        start_leaves(values, levels, order, bounds, first, last, sizes, counts, centres)
-
-    team.each(group, even(len(counts)))
-    return collect(order, bounds, sizes, counts, centres)
+    made = empty_results(len(bounds) - 1, n, d)._replace(order=order)
+    team.each(lambda first, last: start_leaves(values, levels, bounds, first, last, made), even(len(made.counts)))
+    return collect(made, bounds)
 
 
 _BLOCK = 512  # columns whose inner products are summed at a time
@@ -407,14 +424,11 @@ def improved_grouping(
 
     By ``passes`` of moves or, if there are ``kicks`` for each leaf, by kicks with a number of tries for each group.
     """
-    values, levels = fixed(values, np.float64), fixed(levels, np.int64)
-    lowest = int(levels.min())
+    records = _grouped(values, levels, grouping)
+    how = Search(passes, kicks, tries, int(levels.min()), seed)
 
-    def search(first: int, last: int, tree: _Tree, made: _RoundResult) -> None:
-        improve_leaves(
-            values, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
-            passes, kicks, tries, lowest, seed, made.order, made.sizes, made.counts, made.centres, made.gains,
-        )  # fmt: skip
+    def search(first: int, last: int, leaves: Leaves, made: LeafResults) -> None:
+        improve_leaves(records, leaves, first, last, how, made)
 
     return _over_leaves(values, grouping, seed, team, search)
 
@@ -428,37 +442,20 @@ def widened_grouping(
     group of them looks narrower than another because its mean was rounded otherwise.
     """
     origin = values[0]
-    seen, levels = fixed(values - origin, np.float64), fixed(levels, np.int64)
+    seen = values - origin
     grouping = grouping._replace(centres=grouping.centres - origin)
-    lowest = int(levels.min())
+    records, how = _grouped(seen, levels, grouping), Search(_WIDTH_PASSES, 0, 0, int(levels.min()), seed)
     floor = max(_WIDTH_FLOOR * float(seen.var(axis=0).sum()), np.finfo(np.float64).tiny)
 
-    def search(first: int, last: int, tree: _Tree, made: _RoundResult) -> None:
-        width_leaves(
-            seen, levels, grouping.order, grouping.starts, tree.group_order, tree.bounds, tree.places, first, last,
-            _WIDTH_PASSES, lowest, floor, made.order, made.sizes, made.counts, made.centres,
-        )  # fmt: skip
+    def search(first: int, last: int, leaves: Leaves, made: LeafResults) -> None:
+        width_leaves(records, leaves, first, last, how, floor, made)
 
     widened = _over_leaves(seen, grouping, seed, team, search)
     return widened._replace(centres=widened.centres + origin)
 
 
-class _Tree(NamedTuple):
-    """Leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]`` and writes its records from ``places[l]`` on."""
-
-    group_order: Ints
-    bounds: Ints
-    places: Ints
-
-
-class _RoundResult(NamedTuple):
-    """What a round over leaves fills in."""
-
-    order: Ints
-    sizes: Ints
-    counts: Ints
-    centres: Floats
-    gains: Floats
+def _grouped(values: Floats, levels: Ints, grouping: Grouping) -> GroupedRecords:
+    return GroupedRecords(fixed(values, np.float64), fixed(levels, np.int64), grouping.order, grouping.starts)
 
 
 def _over_leaves(
@@ -466,7 +463,7 @@ def _over_leaves(
     grouping: Grouping,
     seed: np.uint64,
     team: WorkerThreads,
-    search: Callable[[int, int, _Tree, _RoundResult], None],
+    search: Callable[[int, int, Leaves, LeafResults], None],
 ) -> Grouping:
     """Cut the centres of groups into leaves by a random tree and search each leaf."""
     n, d = values.shape
@@ -477,19 +474,13 @@ def _over_leaves(
     group_order, key = small.copy(), np.empty(len(weight))
 
     def cut(low: int, high: int, depth: int, bounds: Ints) -> int:
-        return random_tree(
-            grouping.centres, weight, most_groups, _LEAF_RECORDS, seed, group_order, key, low, high, depth, bounds
-        )
+        span = Span(low, high, depth)
+        return random_tree(grouping.centres, weight, (most_groups, _LEAF_RECORDS), seed, group_order, key, span, bounds)
 
     bounds = grow_tree(len(small), cut, team) if len(small) else np.zeros(1, dtype=np.int64)
     places = np.concatenate([[0], np.cumsum(weight[group_order])])[bounds]
-    tree = _Tree(group_order, bounds, places)
-    leaves = len(bounds) - 1
-    made = _RoundResult(
-        np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.zeros(leaves, dtype=np.int64), np.empty((n, d)),
-        np.zeros(leaves),
-    )  # fmt: skip
-    team.each(lambda first, last: search(first, last, tree, made), even(leaves))
+    leaves, made = Leaves(group_order, bounds, places), empty_results(len(bounds) - 1, n, d)
+    team.each(lambda first, last: search(first, last, leaves, made), even(len(made.counts)))
     end, counts = int(places[-1]), made.counts
     for group in frozen:
         rows = grouping.order[grouping.starts[group] : grouping.starts[group + 1]]
@@ -497,7 +488,7 @@ def _over_leaves(
         made.sizes[end], made.centres[end] = len(rows), grouping.centres[group]
         places, counts = np.append(places, end + len(rows)), np.append(counts, 1)
         end += len(rows)
-    return collect(made.order, places, made.sizes, counts, made.centres)
+    return collect(made._replace(counts=counts), places)
 
 
 def even(parts: int) -> Ints:
@@ -505,8 +496,8 @@ def even(parts: int) -> Ints:
     return np.unique(np.linspace(0, parts, min(parts, _CHUNKS) + 1).astype(np.int64))
 
 
-def collect(order: Ints, places: Ints, sizes: Ints, counts: Ints, centres: Floats) -> Grouping:
+def collect(made: LeafResults, places: Ints) -> Grouping:
     """Gather the groups that leaves left behind at their places."""
-    skipped = np.cumsum(counts) - counts
-    held = np.repeat(places[:-1] - skipped, counts) + np.arange(counts.sum())
-    return Grouping(order, np.concatenate([[0], np.cumsum(sizes[held])]), centres[held])
+    skipped = np.cumsum(made.counts) - made.counts
+    held = np.repeat(places[:-1] - skipped, made.counts) + np.arange(made.counts.sum())
+    return Grouping(made.order, np.concatenate([[0], np.cumsum(made.sizes[held])]), made.centres[held])

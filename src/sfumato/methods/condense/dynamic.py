@@ -42,6 +42,8 @@ from sfumato.methods.condense.slots import (
 )
 
 __all__ = [
+    "Arrivals",
+    "StreamArrays",
     "Work",
     "absorb_record",
     "leading_axis",
@@ -145,33 +147,44 @@ def _write_piece(store: Slots, slot: int, into: int, count: int, share: float, l
     store.count[into] = count
 
 
+class StreamArrays(NamedTuple):
+    """All that the steps read and write.
+
+    ``ripe`` is of each stratum the size of a group that has grown, until its waiting records have been looked at again.
+    """
+
+    store: Slots
+    search: Index
+    cache: DistanceCache
+    numbers: Ints
+    pool: Pool
+    ripe: Ints
+    journal: Journal
+
+
+class Arrivals(NamedTuple):
+    """Records that arrive; ``where`` gets the id of the group that each joined, -1 if it waits."""
+
+    values: Floats
+    levels: Ints
+    strata: Ints
+    where: Ints
+
+
 @compiled
 def maintain(
-    store: Slots,
-    index: Index,
-    cache: DistanceCache,
-    numbers: Ints,
-    pool: Pool,
-    ripe: Ints,
-    strict: bool,
-    stratified: bool,
-    values: Floats,
-    levels: Ints,
-    strata: Ints,
-    first: int,
-    last: int,
-    where: Ints,
-    journal: Journal,
+    arrays: StreamArrays, arrivals: Arrivals, first: int, last: int, strict: bool, stratified: bool
 ) -> tuple[int, bool]:
     """Absorb the records from ``first`` to ``last``; give the next one, and whether all is done.
 
     Stops early where slots, columns of the cache or places of the pool are used up or the index is stale, or, of
     ``stratified`` groups, where waiting records can form the first group of their stratum: see to it and call again.
-    ``ripe`` is of each stratum the size of a group that has grown, until its waiting records have been looked at again.
-    ``where`` gets the id of the group that each record joined, -1 if it waits. The cache is used if it is of these
-    records, and the index otherwise; the groups do not depend on it. Joins and splits are noted in the journal.
+    The cache is used if it is of these records, and the index otherwise; the groups do not depend on it. Joins and
+    splits are noted in the journal.
     """
-    d, cached = values.shape[1], cache.near.shape[0] > 0
+    store, index, cache, pool = arrays.store, arrays.search, arrays.cache, arrays.pool
+    numbers, ripe = arrays.numbers, arrays.ripe
+    d, cached = arrivals.values.shape[1], cache.near.shape[0] > 0
     x, width = np.empty(d), padded(d)
     work = Work(np.empty(d), np.empty(d), np.empty((d, width)), np.empty((6, width)))
     i = first
@@ -187,7 +200,7 @@ def maintain(
                 _close_ranks(pool, numbers)
             if i == last:
                 return i, True
-            level, stratum = _copy(values, levels, i, x), strata[i]
+            level, stratum = _copy(arrivals.values, arrivals.levels, i, x), arrivals.strata[i]
         if cached and waiting < 0:
             slot = closest_cached(cache, store, i, x, level, stratum)
         else:
@@ -201,7 +214,7 @@ def maintain(
         if waiting >= 0:
             _leave(pool, numbers, waiting)
         else:
-            where[i] = store.ids[slot] if slot >= 0 else -1
+            arrivals.where[i] = store.ids[slot] if slot >= 0 else -1
             i += 1
         if slot < 0:
             _wait(pool, numbers, x, level, stratum)
@@ -209,7 +222,7 @@ def maintain(
                 numbers[STOPPED] = stratum + 1
                 return i, False
         else:
-            _join(store, index, cache, numbers, ripe, slot, x, level, strict, values, i, work, journal)
+            _join(store, index, cache, numbers, ripe, slot, x, level, strict, arrivals.values, i, work, arrays.journal)
     return i, False
 
 

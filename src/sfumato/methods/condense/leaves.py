@@ -30,7 +30,16 @@ from sfumato.methods.condense.moves import (
 )
 from sfumato.methods.condense.trees import below, start_groups
 
-__all__ = ["descend", "improve_leaves", "kick", "start_leaves", "width_leaves"]
+__all__ = [
+    "GroupedRecords",
+    "LeafResults",
+    "Leaves",
+    "Search",
+    "empty_results",
+    "improve_leaves",
+    "start_leaves",
+    "width_leaves",
+]
 
 _SPARE = 8
 """Free slots of a leaf, for groups that are split."""
@@ -38,22 +47,69 @@ _SPARE = 8
 _KICKED = 2048  # records of a leaf, above which the distances of all pairs would take more than 32 MB
 
 
-@compiled
-def start_leaves(
-    values: Floats,
-    level: Ints,
-    order: Ints,
-    bounds: Ints,
-    first: int,
-    last: int,
-    sizes: Ints,
-    counts: Ints,
-    centres: Floats,
-) -> None:
-    """Group the records of leaves ``first`` to ``last``: leaf l holds ``order[bounds[l]:bounds[l + 1]]``.
+class GroupedRecords(NamedTuple):
+    """Records and their levels, in group order: group g holds ``order[starts[g]:starts[g + 1]]``."""
 
-    Puts each leaf's records in group order in place; sizes and centres of its groups stand from ``bounds[l]`` on, and
-    their number in ``counts[l]``.
+    values: Floats
+    level: Ints
+    order: Ints
+    starts: Ints
+
+
+class Leaves(NamedTuple):
+    """Leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]`` and writes its records from ``places[l]`` on."""
+
+    group_order: Ints
+    bounds: Ints
+    places: Ints
+
+
+class LeafResults(NamedTuple):
+    """What leaves fill in: records in group order, and from the place of a leaf on sizes and centres of its groups.
+
+    ``counts`` are the groups of each leaf, ``gains`` by how much its sum of squares fell.
+    """
+
+    order: Ints
+    sizes: Ints
+    centres: Floats
+    counts: Ints
+    gains: Floats
+
+
+def empty_results(leaves: int, records: int, d: int) -> LeafResults:
+    """Room for what leaves fill in."""
+    order, sizes = np.empty(records, dtype=np.int64), np.empty(records, dtype=np.int64)
+    return LeafResults(order, sizes, np.empty((records, d)), np.zeros(leaves, dtype=np.int64), np.zeros(leaves))
+
+
+class Search(NamedTuple):
+    """How leaves are searched: ``passes`` of moves or, if there are ``kicks`` for a leaf, ``tries`` for each group.
+
+    ``lowest`` is the lowest level of all records.
+    """
+
+    passes: int
+    kicks: int
+    tries: int
+    lowest: int
+    seed: np.uint64
+
+
+class _Scratch(NamedTuple):
+    """Memory for the moves of a leaf."""
+
+    members: Ints
+    target: Ints
+    key: Floats
+    row: Floats
+
+
+@compiled
+def start_leaves(values: Floats, level: Ints, bounds: Ints, first: int, last: int, made: LeafResults) -> None:
+    """Group the records of leaves ``first`` to ``last``: leaf l holds ``made.order[bounds[l]:bounds[l + 1]]``.
+
+    Puts each leaf's records in group order in place.
     """
     d = values.shape[1]
     for leaf in range(first, last):
@@ -61,90 +117,51 @@ def start_leaves(
         local, own_level = np.empty((n, d)), np.empty(n, dtype=np.int64)
         rows, label = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         for i in range(n):
-            rows[i] = order[low + i]
+            rows[i] = made.order[low + i]
             own_level[i] = level[rows[i]]
             for t in range(d):
                 local[i, t] = values[rows[i], t]
         groups = start_groups(local, own_level, label)
-        counts[leaf] = _write_back(local, label, rows, groups, low, order, sizes, centres)
+        made.counts[leaf] = _write_back(local, label, rows, groups, low, made)
 
 
 @compiled
 def improve_leaves(
-    values: Floats,
-    level: Ints,
-    order: Ints,
-    starts: Ints,
-    group_order: Ints,
-    bounds: Ints,
-    places: Ints,
-    first: int,
-    last: int,
-    passes: int,
-    kicks: int,
-    tries: int,
-    lowest: int,
-    seed: np.uint64,
-    out_order: Ints,
-    sizes: Ints,
-    counts: Ints,
-    centres: Floats,
-    gains: Floats,
+    records: GroupedRecords, leaves: Leaves, first: int, last: int, search: Search, made: LeafResults
 ) -> None:
-    """Search leaves ``first`` to ``last``: leaf l holds the groups ``group_order[bounds[l]:bounds[l + 1]]``.
+    """Search leaves ``first`` to ``last``.
 
-    The records of leaf l are written in group order from ``places[l]`` on, and so are sizes and centres of its groups.
-    Without kicks there are ``passes`` passes of moves. With kicks moves go on until they settle; a leaf is kicked so
-    often at most, each group with ``tries`` tries; a very large leaf is not kicked.
+    Without kicks there are passes of moves. With kicks moves go on until they settle; a leaf is kicked so often at
+    most, and a very large leaf is not kicked.
     """
-    d = values.shape[1]
     state = np.empty(1, dtype=np.uint64)
     for leaf in range(first, last):
-        low, n = places[leaf], places[leaf + 1] - places[leaf]
-        groups = bounds[leaf + 1] - bounds[leaf]
-        slots = groups + _SPARE
+        n, groups = leaves.places[leaf + 1] - leaves.places[leaf], leaves.bounds[leaf + 1] - leaves.bounds[leaf]
+        slots, kicked = groups + _SPARE, search.kicks > 0 and n <= _KICKED
         rows = np.empty(n, dtype=np.int64)
-        members, target = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        key, row = np.empty(n), np.empty(slots)
-        kicked = kicks > 0 and n <= _KICKED
-        work = _empty_leaf(n, d, slots, n if kicked else 0)
-        _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
+        scratch = _Scratch(np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(slots))
+        work = _empty_leaf(n, records.values.shape[1], slots, n if kicked else 0)
+        _fill(records, leaves, leaf, rows, work)
         if kicked:
-            state[0] = seed ^ np.uint64(low)
-            gains[leaf] = kick(work, kicks, tries, lowest, state, members, target, key, row)
+            state[0] = search.seed ^ np.uint64(leaves.places[leaf])
+            made.gains[leaf] = kick(work, search, state, scratch)
         else:
-            gains[leaf] = descend(work, passes, lowest, members, target, key, row)
-        counts[leaf] = _write_back(work.values, work.label, rows, slots, low, out_order, sizes, centres)
+            made.gains[leaf] = descend(work, search.passes, search.lowest, scratch)
+        made.counts[leaf] = _write_back(work.values, work.label, rows, slots, leaves.places[leaf], made)
 
 
 @compiled
 def width_leaves(
-    values: Floats,
-    level: Ints,
-    order: Ints,
-    starts: Ints,
-    group_order: Ints,
-    bounds: Ints,
-    places: Ints,
-    first: int,
-    last: int,
-    passes: int,
-    lowest: int,
-    floor: float,
-    out_order: Ints,
-    sizes: Ints,
-    counts: Ints,
-    centres: Floats,
+    records: GroupedRecords, leaves: Leaves, first: int, last: int, search: Search, floor: float, made: LeafResults
 ) -> None:
-    """Search leaves ``first`` to ``last`` for groups of different width; arguments as of `improve_leaves`."""
+    """Search leaves ``first`` to ``last`` for groups of different width, by passes of moves."""
     for leaf in range(first, last):
-        low, n = places[leaf], places[leaf + 1] - places[leaf]
-        groups = bounds[leaf + 1] - bounds[leaf]
+        n, groups = leaves.places[leaf + 1] - leaves.places[leaf], leaves.bounds[leaf + 1] - leaves.bounds[leaf]
         rows = np.empty(n, dtype=np.int64)
-        work = _empty_leaf(n, values.shape[1], groups, 0)
-        _fill(values, level, order, starts, group_order, bounds[leaf], groups, rows, work)
-        _fit_widths(work, passes, lowest, floor)
-        counts[leaf] = _write_back(work.values, work.label, rows, groups, low, out_order, sizes, centres)
+        work = _empty_leaf(n, records.values.shape[1], groups, 0)
+        _fill(records, leaves, leaf, rows, work)
+        _fit_widths(work, search.passes, search.lowest, floor)
+        made.counts[leaf] = _write_back(work.values, work.label, rows, groups, leaves.places[leaf], made)
 
 
 @inner
@@ -168,19 +185,10 @@ def _empty_leaf(n: int, d: int, slots: int, paired: int) -> Leaf:
 
 
 @inner
-def _fill(
-    values: Floats,
-    level: Ints,
-    order: Ints,
-    starts: Ints,
-    group_order: Ints,
-    first_group: int,
-    groups: int,
-    rows: Ints,
-    work: Leaf,
-) -> None:
-    """Copy the records of some groups into a leaf and measure their distances."""
-    d = values.shape[1]
+def _fill(records: GroupedRecords, leaves: Leaves, leaf: int, rows: Ints, work: Leaf) -> None:
+    """Copy the records of a leaf and measure their distances."""
+    d, first_group = records.values.shape[1], leaves.bounds[leaf]
+    groups = leaves.bounds[leaf + 1] - first_group
     for group in range(work.size.shape[0]):
         work.size[group] = 0
         work.bar[group] = 0
@@ -190,16 +198,16 @@ def _fill(
             work.distance[group, place] = np.inf
     i = 0
     for group in range(groups):
-        held = group_order[first_group + group]
-        first, last = starts[held], starts[held + 1]
+        held = leaves.group_order[first_group + group]
+        first, last = records.starts[held], records.starts[held + 1]
         for place in range(first, last):
-            rows[i] = order[place]
+            rows[i] = records.order[place]
             work.label[i] = group
-            work.level[i] = level[rows[i]]
+            work.level[i] = records.level[rows[i]]
             work.bar[group] = max(work.bar[group], work.level[i])
             for t in range(d):
-                work.values[i, t] = values[rows[i], t]
-                work.centre[group, t] += values[rows[i], t] / (last - first)
+                work.values[i, t] = records.values[rows[i], t]
+                work.centre[group, t] += records.values[rows[i], t] / (last - first)
             i += 1
         work.size[group] = last - first
     if work.gaps.shape[0] > 0:
@@ -212,9 +220,7 @@ def _fill(
 
 
 @inner
-def _write_back(
-    local: Floats, label: Ints, rows: Ints, slots: int, low: int, order: Ints, sizes: Ints, centres: Floats
-) -> int:
+def _write_back(local: Floats, label: Ints, rows: Ints, slots: int, low: int, results: LeafResults) -> int:
     """Write a leaf's records in group order, and sizes and centres of the groups that hold any."""
     n, d = local.shape
     size, spot = np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
@@ -229,16 +235,16 @@ def _write_back(
         number[group] = low + made
         place += size[group]
         if size[group] > 0:
-            sizes[low + made] = size[group]
+            results.sizes[low + made] = size[group]
             for t in range(d):
-                centres[low + made, t] = 0.0
+                results.centres[low + made, t] = 0.0
             made += 1
     for i in range(n):
         group = label[i]
-        order[spot[group]] = rows[i]
+        results.order[spot[group]] = rows[i]
         spot[group] += 1
         for t in range(d):
-            centres[number[group], t] += local[i, t] / size[group]
+            results.centres[number[group], t] += local[i, t] / size[group]
     return made
 
 
@@ -256,7 +262,7 @@ class _Checkpoint(NamedTuple):
 
 
 @inner
-def descend(leaf: Leaf, passes: int, lowest: int, members: Ints, target: Ints, key: Floats, row: Floats) -> float:
+def descend(leaf: Leaf, passes: int, lowest: int, scratch: _Scratch) -> float:
     """Take the best move of each record, then dissolve and split groups, until nothing helps or passes are spent.
 
     Returns by how much the sum of squares fell.
@@ -265,7 +271,7 @@ def descend(leaf: Leaf, passes: int, lowest: int, members: Ints, target: Ints, k
     for _ in range(passes):
         gained = 0.0
         for i in range(leaf.label.shape[0]):
-            gain, kind, where = best_move(leaf, i, lowest, row)
+            gain, kind, where = best_move(leaf, i, lowest, scratch.row)
             if kind == RELOCATE:
                 relocate(leaf, i, where)
             elif kind == SWAP:
@@ -273,10 +279,10 @@ def descend(leaf: Leaf, passes: int, lowest: int, members: Ints, target: Ints, k
             gained += gain
         for a in range(leaf.size.shape[0]):
             if leaf.size[a] > 0:
-                gained += dissolve(leaf, a, 0.0, members, target)
+                gained += dissolve(leaf, a, 0.0, scratch.members, scratch.target)
         for a in range(leaf.size.shape[0]):
             if leaf.size[a] > 0:
-                gained += split(leaf, a, lowest, members, key)
+                gained += split(leaf, a, lowest, scratch.members, scratch.key)
         total += gained
         if gained <= 0.0:
             break
@@ -284,31 +290,21 @@ def descend(leaf: Leaf, passes: int, lowest: int, members: Ints, target: Ints, k
 
 
 @inner
-def kick(
-    leaf: Leaf,
-    most: int,
-    tries: int,
-    lowest: int,
-    state: NDArray[np.uint64],
-    members: Ints,
-    target: Ints,
-    key: Floats,
-    row: Floats,
-) -> float:
+def kick(leaf: Leaf, search: Search, state: NDArray[np.uint64], scratch: _Scratch) -> float:
     """Settle, then dissolve one group after the other and settle again, keeping what is better.
 
     The first kick of a group dissolves it alone, further ones also a random one of those that took its records. A group
     that was kicked in vain in all its tries is not kicked again before it has changed, so that a leaf is left once
     kicks no longer help, or after the most kicks that it affords. Returns by how much the sum of squares fell.
     """
-    slots = leaf.size.shape[0]
+    slots, members, target = leaf.size.shape[0], scratch.members, scratch.target
     first = _sum_of_squares(leaf)
-    descend(leaf, whole(_SETTLING), lowest, members, target, key, row)
+    descend(leaf, whole(_SETTLING), search.lowest, scratch)
     best = _sum_of_squares(leaf)
     kept = _Checkpoint(leaf.label.copy(), leaf.changed.copy(), leaf.looked.copy(), leaf.tried.copy())
     in_vain = np.zeros(slots, dtype=np.int64)
-    for _ in range(most):
-        group = _next_kicked(leaf, in_vain, tries, below(state, slots))
+    for _ in range(search.kicks):
+        group = _next_kicked(leaf, in_vain, search.tries, below(state, slots))
         if group < 0:
             break
         in_vain[group] += 1
@@ -316,7 +312,7 @@ def kick(
         dissolve(leaf, group, -np.inf, members, target)
         if in_vain[group] > 1 and leaf.size[group] == 0:
             dissolve(leaf, target[below(state, held)], -np.inf, members, target)
-        descend(leaf, whole(_SETTLING), lowest, members, target, key, row)
+        descend(leaf, whole(_SETTLING), search.lowest, scratch)
         now = _sum_of_squares(leaf)
         if now < best - _WORTH * best:
             best = now

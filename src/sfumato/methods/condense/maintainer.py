@@ -11,7 +11,7 @@ from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.errors import OptionError, PrivacyRefusal, TableError
 from sfumato.core.groups import Groups, check_partition, summarize
 from sfumato.methods.condense.centroid_index import CentroidSearch
-from sfumato.methods.condense.dynamic import maintain, rows_of
+from sfumato.methods.condense.dynamic import Arrivals, StreamArrays, maintain, rows_of
 from sfumato.methods.condense.partition import can_begin
 from sfumato.methods.condense.slots import (
     ADMITTED,
@@ -425,13 +425,13 @@ class Maintainer:
         following, done, founded = 0, False, list[tuple[int, Floats]]()
         self._know_strata(strata)
         journal = empty_journal(() if self.tally is None else self.tally.followed, len(values) + self.pending)
-        self._numbers[NOTED] = 0
+        self._numbers[NOTED], arrivals = 0, Arrivals(values, levels, strata, where)
         while following < len(values) or not done:
             last, cache = self._search.next_block(self._store, self._g, values, following)
+            found = self._store, self._search.index, cache, self._numbers, self._pool, self._ripe, journal
             following, done = maintain(
-                self._store, self._search.index, cache, self._numbers, self._pool, self._ripe, self.split == "strict",
-                self.stratified, values, levels, strata, following, last, where, journal,
-            )  # fmt: skip
+                StreamArrays(*found), arrivals, following, last, self.split == "strict", self.stratified
+            )
             if done:
                 continue
             stopped, self._numbers[STOPPED] = int(self._numbers[STOPPED]), 0

@@ -14,18 +14,16 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import compiled, fixed
-from sfumato.core.errors import OptionError
 from sfumato.core.groups import check_feasible, check_partition, check_values
 from sfumato.core.groups.kmeans import holistic_groups, modified_groups
 from sfumato.core.progress import tell
 from sfumato.core.records import Layout
-from sfumato.methods.condense.compact import EFFORTS, compact_groups
+from sfumato.methods.condense import check_options
+from sfumato.methods.condense.compact import CompactSearch, compact_groups
 from sfumato.methods.condense.paper import construct_groups
 from sfumato.methods.condense.synthesize import redraw_coded
 
-__all__ = ["GROUPINGS", "TRIED", "better_grouping", "can_begin", "can_try", "mdav_groups", "partition"]
-
-GROUPINGS = ("compact", "mdav", "paper", "modified", "holistic")
+__all__ = ["TRIED", "better_grouping", "can_begin", "can_try", "mdav_groups", "partition"]
 
 
 def partition(
@@ -36,10 +34,7 @@ def partition(
     *,
     grouping: str = "compact",
     effort: str = "default",
-    weights: Floats | None = None,
-    threads: int | None = None,
-    widths: bool = False,
-    among: int = 0,
+    search: CompactSearch | None = None,
 ) -> Ints:
     """Label each record with its group, 0 to g-1.
 
@@ -57,14 +52,8 @@ def partition(
         fills the small clusters of K-means [KCG12, fig. 3], ``"holistic"`` dissolves them [BCG10, sec. 3.1].
     effort : {"fast", "default", "thorough"}
         How long the compact grouping searches.
-    weights : ndarray of shape (d,), optional
-        Weight of each coordinate in the squared distance, by default the same for all.
-    threads : int, optional
-        Threads of the compact grouping; its partition does not depend on them.
-    widths : bool
-        Let the compact grouping search on for groups of different width.
-    among : int
-        Records of a table that these are a cell of: the compact grouping searches as long as for that.
+    search : CompactSearch, optional
+        What else the compact grouping takes into account.
 
     Raises
     ------
@@ -73,11 +62,9 @@ def partition(
     PrivacyRefusal
         If a group came out smaller than a level inside it; nothing is released then.
     """
-    _check_choice(grouping, effort)
+    check_options(grouping, effort)
     check_feasible(levels, strata)
     check_values(values)
-    if weights is not None:
-        values = values * np.sqrt(weights)
     labels = np.full(len(values), -1, dtype=np.int64)  # a record that no group takes is refused below
     formed = 0
     for stratum in np.unique(strata):
@@ -85,7 +72,7 @@ def partition(
         own = fixed(values if len(rows) == len(values) else values[rows], np.float64)
         asked = fixed(levels[rows], np.int64)
         if grouping == "compact":
-            groups = compact_groups(own, asked, rng, effort=effort, threads=threads, widths=widths, among=among)
+            groups = compact_groups(own, asked, rng, effort=effort, search=search)
         elif grouping == "paper":
             groups = construct_groups(own, asked, rng.permutation(len(rows)))
         else:
@@ -104,14 +91,6 @@ def _one_level_groups(values: Floats, k: int, grouping: str, rng: np.random.Gene
     if grouping == "modified":
         return modified_groups(values, k, rng)
     return holistic_groups(values, k, rng)
-
-
-def _check_choice(grouping: str, effort: str) -> None:
-    """Refuse a grouping or an effort that there is not."""
-    if grouping not in GROUPINGS:
-        raise OptionError(f"there is no grouping {grouping!r}; choose one of {', '.join(GROUPINGS)}")
-    if effort not in EFFORTS:
-        raise OptionError(f"there is no effort {effort!r}; choose one of {', '.join(EFFORTS)}")
 
 
 def can_begin(levels: Ints) -> Bools:
@@ -181,7 +160,8 @@ def better_grouping(
         left = np.bincount(cells[kept], minlength=len(counts)) / counts
         asked = np.maximum(1, (levels[kept] * left[cells[kept]]).astype(np.int64))  # as many groups as there will be
         for place, grouping in enumerate(TRIED):
-            labels = partition(values[kept], asked, cells[kept], rng, grouping=grouping, effort="fast", widths=True)
+            search = CompactSearch(widths=True)
+            labels = partition(values[kept], asked, cells[kept], rng, grouping=grouping, effort="fast", search=search)
             of_group = np.zeros(int(labels.max()) + 1, dtype=np.int64)
             of_group[labels] = classes[kept]
             for _ in range(_DRAWS):

@@ -74,8 +74,7 @@ def synthesize(
         order[before:] = before + rng.permutation(len(records))[: rows - before]
     order = order[rng.permutation(rows)]
     values, drawn_from = _in_order(values, order), drawn_from[order]
-    nothing = np.zeros(len(values), dtype=np.int64)
-    released = Records(values, records.layout, nothing, nothing.copy(), records.target)
+    released = records.made(values)
     facts = (*group_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
         facts = (*facts, PersonsApart(len(np.unique(records.persons))))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
 
-__all__ = ["around", "below", "mix", "principal_tree", "random_tree", "select", "start_groups"]
+__all__ = ["Span", "around", "below", "mix", "principal_tree", "random_tree", "select", "start_groups"]
 
 _SAMPLE = 512  # records of a node that its principal axis is computed from
 _FEWEST = 4  # groups in a leaf: with fewer there is nothing to exchange
@@ -39,29 +41,34 @@ def select(order: Ints, key: Floats, first: int, last: int, cut: int) -> None:
             return
 
 
+class Span(NamedTuple):
+    """The part of an order that a tree is built over, and how deep; all the way down if the depth is negative."""
+
+    first: int
+    last: int
+    depth: int
+
+
 @compiled
 def random_tree(
     centres: Floats,
     weight: Ints,
-    most_groups: int,
-    most_records: int,
+    most: tuple[int, int],
     seed: np.uint64,
     order: Ints,
     key: Floats,
-    first: int,
-    last: int,
-    depth: int,
+    span: Span,
     bounds: Ints,
 ) -> int:
-    """Cut groups ``order[first:last]`` into leaves of few groups and few records, along random directions.
+    """Cut the groups of a span into leaves of at most so many groups and records, along random directions.
 
     A direction joins two random centres of the node. Its randomness hangs on seed and place alone, so that parts of the
-    tree can be built apart. Writes where leaves begin and returns how many there are; stops at a depth, if given.
+    tree can be built apart. Writes where leaves begin and returns how many there are.
     """
-    d = centres.shape[1]
+    d, (most_groups, most_records) = centres.shape[1], most
     state = np.empty(1, dtype=np.uint64)
     stack = np.empty((256, 3), dtype=np.int64)
-    stack[0, 0], stack[0, 1], stack[0, 2] = first, last, 0
+    stack[0, 0], stack[0, 1], stack[0, 2] = span.first, span.last, 0
     top, leaves = 1, 0
     direction = np.empty(d)
     while top:
@@ -72,7 +79,7 @@ def random_tree(
             records += weight[order[place]]
         parts = max((high - low + most_groups - 1) // most_groups, (records + most_records - 1) // most_records)
         parts = min(parts, (high - low) // _FEWEST)
-        if parts <= 1 or level == depth:
+        if parts <= 1 or level == span.depth:
             bounds[leaves] = low
             leaves += 1
             continue
@@ -102,19 +109,17 @@ def principal_tree(
     unit: int,
     order: Ints,
     key: Floats,
-    first: int,
-    last: int,
-    depth: int,
+    span: Span,
     bounds: Ints,
 ) -> int:
-    """Cut records ``order[first:last]`` in halves along their principal axes into leaves of at most ``most`` records.
+    """Cut the records of a span in halves along their principal axes into leaves of at most ``most`` records.
 
     Cuts fall on multiples of ``unit``. A node whose highest level is more than half of it is not cut in halves: the
     records nearest to that record make one group of their own, with every record whose level could not be met
-    outside it. Writes where leaves begin and returns how many there are; stops at a depth where one is given.
+    outside it. Writes where leaves begin and returns how many there are.
     """
     stack = np.empty((256, 3), dtype=np.int64)
-    stack[0, 0], stack[0, 1], stack[0, 2] = first, last, 0
+    stack[0, 0], stack[0, 1], stack[0, 2] = span.first, span.last, 0
     top, leaves = 1, 0
     axis = np.empty(values.shape[1])
     while top:
@@ -124,7 +129,7 @@ def principal_tree(
         for place in range(low, high):
             if level[order[place]] > highest:
                 highest, who = level[order[place]], order[place]
-        if size <= most or deep == depth or size == highest:
+        if size <= most or deep == span.depth or size == highest:
             bounds[leaves] = low
             leaves += 1
             continue

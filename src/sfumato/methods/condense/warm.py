@@ -15,8 +15,15 @@ from sfumato.core.groups.discrete import carry_along, place_categories, place_mi
 from sfumato.core.groups.generate import generate
 from sfumato.core.records import CATEGORY_SCALE, Block, BlockKind
 from sfumato.methods.condense.compact import WorkerThreads, first_grouping
-from sfumato.methods.condense.leaves import improve_leaves, start_leaves
-from sfumato.methods.condense.trees import principal_tree, random_tree
+from sfumato.methods.condense.leaves import (
+    GroupedRecords,
+    Leaves,
+    Search,
+    empty_results,
+    improve_leaves,
+    start_leaves,
+)
+from sfumato.methods.condense.trees import Span, principal_tree, random_tree
 
 __all__ = ["compile_ahead", "compile_search", "compile_start"]
 
@@ -63,13 +70,11 @@ def compile_ahead() -> bool:
 def compile_search() -> None:
     """Call the kernel of a search round once."""
     values, levels = _sample()
-    groups, slots = len(values) // 5, len(values)
-    starts, bounds = np.arange(0, len(values) + 1, 5), np.array([0, groups])
-    improve_leaves(
-        values, levels, np.arange(len(values)), starts, np.arange(groups), bounds, starts[bounds], 0, 1, 1, 1, 1, 5,
-        np.uint64(1), np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64), np.zeros(1, dtype=np.int64),
-        np.empty((slots, values.shape[1])), np.zeros(1),
-    )  # fmt: skip
+    starts, groups = np.arange(0, len(values) + 1, 5), len(values) // 5
+    bounds = np.array([0, groups])
+    leaves = Leaves(np.arange(groups), bounds, starts[bounds])
+    records, made = GroupedRecords(values, levels, np.arange(len(values)), starts), empty_results(1, *values.shape)
+    improve_leaves(records, leaves, 0, 1, Search(1, 1, 1, 5, np.uint64(1)), made)
 
 
 def compile_start() -> None:
@@ -78,7 +83,7 @@ def compile_start() -> None:
     first_grouping(values, levels, WorkerThreads(1))
     bounds = np.empty(len(values) + 1, dtype=np.int64)
     centres, weight = values.copy(), levels.copy()
-    random_tree(centres, weight, 32, 1024, np.uint64(1), np.arange(200), np.empty(200), 0, 200, -1, bounds)
+    random_tree(centres, weight, (32, 1024), np.uint64(1), np.arange(200), np.empty(200), Span(0, 200, -1), bounds)
     layout = (
         Block("number", BlockKind.NUMBER, 0, 1, (0.0,)),
         Block("category", BlockKind.CATEGORY, 1, 3, (0.0, 0.0)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,16 +14,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import ExactMean
-from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, no_column
+from sfumato.core.errors import OptionError, SchemaError
 from sfumato.methods.geometry.key import Key, Mult
 from sfumato.methods.geometry.transformations import Spacing, hybrid
-from sfumato.tables.cells import absent_cells, is_number, is_text, numbers_of_cells, plain, write_numbers, written_type
+from sfumato.tables.cells import absent_cells, is_text, numbers_of_cells, plain, write_numbers, written_type
 from sfumato.tables.dates import write_seconds
 from sfumato.tables.field import DURATION_FORMATS, DateStep, Domain, Field, Kind, Role
 from sfumato.tables.grid import Grid, fit_grid, refuse_misfits, repair_table
-from sfumato.tables.infer import MISSING_MARKS, infer_field
-from sfumato.tables.moved_columns import exactly_on, free_field, free_fields, round_whole, type_of_moved
-from sfumato.tables.schema import Schema, check_columns
+from sfumato.tables.moved_columns import exactly_on, free_fields, round_whole, type_of_moved
+from sfumato.tables.schema import Schema
 from sfumato.tables.source import TableSource
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "finest_of",
     "means_of",
     "numbers_there",
-    "plan_columns",
     "read_means",
     "read_spacings",
     "spaced_fields",
@@ -40,7 +38,6 @@ __all__ = [
 ]
 
 _NUMBERS = (Kind.CONTINUOUS, Kind.INTEGER)
-_HEAD = 100_000  # rows that are looked at where no schema is given
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +47,13 @@ class ColumnPlan:
     schema: Schema
     moved: tuple[Field, ...]
     passed: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, key: Key) -> ColumnPlan:
+        """What the key does to each column of a schema, whose fields are in the order of the table."""
+        moved = tuple(field for field in schema.encoded if field.kind in _NUMBERS)
+        key.check_cover([field.name for field in moved])
+        return cls(schema, moved, tuple(field for field in schema.released if field not in moved))
 
     @property
     def names(self) -> list[str]:
@@ -74,91 +78,6 @@ class ColumnPlan:
         moved = {field.name: type_of_moved(field, source.field(field.name).type) for field in self.moved}
         moved |= {field.name: pa.string() for field in self.moved if field.format in DURATION_FORMATS}
         return pa.schema([(name, moved.get(name, _plain(source, name))) for name in self.names])
-
-
-def plan_columns(
-    kinds: pa.Schema,
-    key: Key,
-    *,
-    head: Callable[[list[str], int], pa.Table] | None = None,
-    columns: Sequence[str] | None = None,
-    schema: Schema | None,
-    identifiers: Iterable[str] = (),
-    public: Iterable[str] = (),
-    pass_categories: bool,
-) -> ColumnPlan:
-    """Settle what happens to each column of a table of these types; without a schema one is inferred from its head.
-
-    Raises
-    ------
-    OptionError
-        For names that are not in the file.
-    PrivacyRefusal
-        For columns that would be released as they are without having been allowed to, and for privacy levels.
-    """
-    identifiers, public = tuple(identifiers), tuple(public)
-    unknown = [name for name in (*(columns or ()), *identifiers, *public) if name not in kinds.names]
-    if unknown:
-        raise OptionError(no_column(unknown[0], kinds.names))
-    if schema is not None and columns is not None:
-        raise OptionError("the schema already says which columns are numbers; leave 'columns' or the schema out")
-    if schema is None:
-        assert head is not None
-        schema = _infer(kinds, head, key.columns if columns is None else columns, identifiers, public)
-    check_columns(kinds.empty_table(), schema)
-    place = {name: number for number, name in enumerate(kinds.names)}
-    schema = Schema(tuple(sorted(schema.fields, key=lambda field: place[field.name])))
-    schema = schema.with_role(Role.IDENTIFIER, *identifiers).with_role(Role.PUBLIC, *public)
-    levels = [field.name for field in schema if field.role is Role.LEVEL]
-    if levels:
-        raise PrivacyRefusal(
-            f"column {levels[0]!r} holds privacy levels and moving by a key gives none; leave it out, or condense"
-        )
-    moved = tuple(field for field in schema.encoded if field.kind in _NUMBERS)
-    key.check_cover([field.name for field in moved])
-    categories = [field.name for field in schema.encoded if field not in moved]
-    if categories and not pass_categories:
-        raise PrivacyRefusal(
-            f"{len(categories)} columns are no plain numbers and would be released as they are, the first is "
-            f"{categories[0]!r}; drop them as identifiers, or allow it with --pass-categories"
-        )
-    _check_types(moved, kinds)
-    return ColumnPlan(schema, moved, tuple(field for field in schema.released if field not in moved))
-
-
-def _infer(
-    kinds: pa.Schema,
-    read: Callable[[list[str], int], pa.Table],
-    numbers: Sequence[str],
-    identifiers: Sequence[str],
-    public: Sequence[str],
-) -> Schema:
-    """Propose a schema from the first rows; columns of the key are numbers, whatever they look like there."""
-    named = {*identifiers}
-    head = read([name for name in kinds.names if name not in named], _HEAD)
-    untyped = all(is_text(field.type) for field in kinds)
-    fields = []
-    for name in kinds.names:
-        if name in named:
-            fields.append(Field(name, Kind.NOMINAL, Role.IDENTIFIER))
-            continue
-        field = infer_field(name, head.column(name), untyped=untyped)
-        if name in numbers and name not in public:
-            whole = pa.types.is_integer(kinds.field(name).type)  # first rows of text would not say of all
-            field = Field(name, Kind.INTEGER if whole else Kind.CONTINUOUS, missing=MISSING_MARKS)
-        # bounds, steps and formats of the first rows do not bind the others
-        fields.append(free_field(field) if field.kind in _NUMBERS else field)
-    return Schema(tuple(fields))
-
-
-def _check_types(moved: Sequence[Field], kinds: pa.Schema) -> None:
-    types = {field.name: _plain(kinds, field.name) for field in moved}
-    wrong = [name for name, kind in types.items() if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind))]
-    if wrong:
-        raise OptionError(
-            f"{len(wrong)} columns of the key are of a type that holds no numbers, the first is {wrong[0]!r}; fix the "
-            "key or the file"
-        )
 
 
 def _plain(schema: pa.Schema, name: str) -> pa.DataType:

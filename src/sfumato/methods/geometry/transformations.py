@@ -450,9 +450,8 @@ def move(
     if extra.share:
         values[:, places], chosen = _enhance(values[:, places], names, extra, rng)
         facts.append(Enhanced(extra.share, chosen))
-    nothing = np.zeros(len(records), dtype=np.int64)
     grids = _grids(records, blocks, key, exact_digits=exact_digits)
-    moved = Records(values[order], records.layout, nothing, nothing.copy(), records.target, frozenset(names), grids)
+    moved = records.made(values[order], moved=frozenset(names), grids=grids)
     facts.extend([*untouched, Shuffled(len(records))])
     return MethodResult(moved, tuple(facts), KeyedOwnerDetails(origin=order.astype(np.int64), key=key, units=key.units))
 

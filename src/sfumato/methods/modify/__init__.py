@@ -166,8 +166,7 @@ def unchanged(columns: Iterable[ColumnCells], values: Floats) -> tuple[Unchanged
 def shuffled(records: Records, values: Floats, rng: np.random.Generator) -> tuple[Records, Ints]:
     """Rows in random order, without levels and strata, and the original index of each."""
     order = rng.permutation(len(values)).astype(np.int64)
-    nothing = np.zeros(len(values), dtype=np.int64)
-    return Records(values[order], records.layout, nothing, nothing.copy(), records.target), order
+    return records.made(values[order]), order
 
 
 def released(

@@ -98,9 +98,8 @@ def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Genera
     if categories or missing:
         facts.append(Untouched(categories, missing))
     order = rng.permutation(len(records)).astype(np.int64)
-    nothing = np.zeros(len(records), dtype=np.int64)
     noised = frozenset(block.column for block in blocks)
-    released = Records(values[order], records.layout, nothing, nothing.copy(), records.target, unbounded=noised)
+    released = records.made(values[order], unbounded=noised)
     return MethodResult(released, (*facts, Shuffled(len(records))), OwnerDetails(origin=order))
 
 

@@ -160,11 +160,8 @@ class LaplacePCA:
             )
         shuffled = rng.permutation(len(records))
         origin = order[shuffled]
-        nothing = np.zeros(len(records), dtype=np.int64)
         noised_columns = frozenset(block.column for block in number_blocks(records.layout))
-        released = Records(
-            values[shuffled], records.layout, nothing, nothing.copy(), records.target, unbounded=noised_columns
-        )
+        released = records.made(values[shuffled], unbounded=noised_columns)
         workings = OwnerDetails(labels, levels, labels[origin], origin)
         return MethodResult(released, state_facts(self, records, levels, labels, components), workings)
 

@@ -81,13 +81,10 @@ class Randomization:
         values = records.values.copy()
         found = [column.randomize(values, rng) for column in columns]
         order = rng.permutation(len(records)).astype(np.int64)
-        nothing = np.zeros(len(records), dtype=np.int64)
         grids = tuple(column.grid for column in columns if column.grid is not None)
         moved = frozenset(column.name for column in columns if column.moves)
         answers = tuple(each.take(order) for each in found if each is not None)
-        released = Records(
-            values[order], records.layout, nothing, nothing.copy(), records.target, moved, grids, answers=answers
-        )
+        released = records.made(values[order], moved=moved, grids=grids, answers=answers)
         facts = (*_facts(columns, observed), Shuffled(len(records)))
         return MethodResult(
             released, facts, OwnerDetails(origin=order, answers={each.column: each.codes for each in answers})
