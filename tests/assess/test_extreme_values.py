@@ -22,7 +22,7 @@ from sfumato.assess.plain import risk_sentence, risky_kinds
 from sfumato.assess.report import Report
 from sfumato.assess.study import Study, study_of
 from sfumato.core.arrays import Floats, Ints
-from sfumato.engines import memory
+from sfumato.engines import measured, memory
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
@@ -199,7 +199,7 @@ def test_without_the_person_every_cell_is_the_table_s() -> None:
 
 def test_a_part_of_a_large_table_is_redrawn_from_that_part(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MEASURED_WHOLE", 1_000), ("MEASURED_ROWS", 900), ("REGION_ROWS", 100)):
-        monkeypatch.setattr(memory, name, value)
+        monkeypatch.setattr(measured, name, value)
     table = pa.table({"place": np.arange(3_000) / 7.0, "other": np.random.default_rng(1).normal(size=3_000).round(3)})
     study = studied(table)
     assert len(study.original) < 2_000

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import memory as measured
+from sfumato.engines import measured
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
 from sfumato.engines.plan import make_plan

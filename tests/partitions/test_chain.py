@@ -19,7 +19,7 @@ from sfumato.assess.attacks.membership import LEAVES
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
 from sfumato.core.groups.facts import Celled
-from sfumato.engines import memory
+from sfumato.engines import measured
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.memory_limit import FileSpill
@@ -168,7 +168,7 @@ def test_rows_that_are_asked_for_are_shared_out_by_the_sizes_of_cells(
 
 
 def test_whole_places_are_measured_with_all_released_rows_that_lie_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "REGION_ROWS", 40)
+    monkeypatch.setattr(measured, "REGION_ROWS", 40)
     table = people().drop_columns(["who", "level", "since"])
     everything = run(table, CHAIN, holdout=0.2)
     some = run(table, CHAIN, holdout=0.2, measured=300)

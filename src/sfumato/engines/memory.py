@@ -1,34 +1,29 @@
-"""The engine for a table that fits in memory: any mechanism, all rows at once.
-
-Of a large one whole neighbourhoods are measured, drawn at random, with all rows made of them: all people of a
-neighbourhood and all rows made of them are looked at, so that each is hidden among as many alike as in the whole table,
-and the measuring takes as much memory for a million rows as for a hundred thousand.
-"""
+"""The engine for a table that fits in memory: any mechanism, all rows at once."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.assess.risk.uniqueness import population_uniqueness
 from sfumato.core.arrays import Floats, number_of_persons
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
 from sfumato.core.facts import Fact
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records, RowRequest
 from sfumato.engines.columns import with_persons, with_persons_field
+from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
-from sfumato.engines.partitions import Tree, grow_tree, leaf_in
 from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
 from sfumato.methods.chain.facts import Chained
+from sfumato.methods.condense import Condensation
+from sfumato.methods.condense.classwise import ClasswiseCondensation
 from sfumato.methods.protocol import Mechanism, OwnerDetails
 from sfumato.options import RunOptions
 from sfumato.tables.cells import plain, write_numbers
@@ -39,21 +34,14 @@ from sfumato.tables.grid import unbounded_grid
 from sfumato.tables.kept_rules import RuleEnforcement, enforce_rules
 from sfumato.tables.levels import meets_all, parse_conditions
 from sfumato.tables.moved_columns import answered_fields, free_fields, write_answers
-from sfumato.tables.persons import persons_of_table, scale_weights
+from sfumato.tables.persons import scale_weights
 from sfumato.tables.schema import Role, Schema
 from sfumato.tables.tails import NUMERIC, Tails
 
 __all__ = [
-    "MEASURED_ROWS",
-    "MEASURED_WHOLE",
     "MadeRows",
-    "MeasuredRows",
     "ResolvedRun",
-    "details_of_part",
-    "draw_measured_rows",
     "make_rows",
-    "measured_note",
-    "measured_rows",
     "min_frequency_of",
     "resolve_run",
     "run_in_memory",
@@ -142,8 +130,8 @@ def _redraw(
         for field in job.codec.schema.encoded  # neither identifiers nor persons
     )
     schema = Schema(tuple(opened))  # what was observed binds nobody
-    mechanism: Any = plan.mechanism
-    if "effort" in mechanism.__dataclass_fields__:  # groups need not be the best ones here
+    mechanism = plan.mechanism
+    if isinstance(mechanism, Condensation | ClasswiseCondensation):  # groups need not be the best ones here
         mechanism = dataclasses.replace(mechanism, effort="fast")
     kept = RunOptions(rare="keep", no_rules=True, tails=plan.options.tails, tails_k=plan.options.tails_k)
     again = dataclasses.replace(plan, mechanism=mechanism, schema=schema, options=kept, found_rules=False)
@@ -360,18 +348,7 @@ def _seen(
     )
     unseen: Unseen = "mean" if plan.mechanism.traits.paper_law else "refuse"
     records = codec.encode(coded, levels=own.levels, strata=own.strata, unseen=unseen)
-    return (
-        tails,
-        codec,
-        dataclasses.replace(
-            records,
-            persons=own.persons,
-            linked=own.linked,
-            among=own.among,
-            highest=own.highest,
-            public_level=own.public_level,
-        ),
-    )
+    return tails, codec, dataclasses.replace(own, coordinates=records.coordinates, layout=records.layout)
 
 
 def _with_rules(job: PreparedRun, plan: Plan, kept: RuleEnforcement | None) -> Schema:
@@ -435,173 +412,3 @@ def _beside(released: pa.Table, job: PreparedRun, workings: OwnerDetails | None)
     for name in passed.column_names:
         released = released.append_column(name, passed.column(name))
     return released.select([field.name for field in job.codec.schema.released])
-
-
-MEASURED_WHOLE = 250_000
-"""Rows of a table up to which all are measured."""
-
-MEASURED_ROWS = 100_000
-"""Rows, about, that are measured of a larger one."""
-
-REGION_ROWS = 3_000
-"""Original rows of a neighbourhood."""
-
-_BLOCK_ROWS = 1 << 16  # that are encoded at a time
-
-Matrix = NDArray[np.float64]
-Places = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Regions:
-    """Regions of space, some of which were drawn."""
-
-    tree: Tree
-    drawn: NDArray[np.bool_]
-
-    def hold(self, points: Matrix) -> NDArray[np.bool_]:
-        """Whether each point lies in a region that was drawn."""
-        return np.asarray(self.drawn[leaf_in(self.tree, points, np.arange(len(points)))])
-
-
-def draw_regions(points: Matrix, most: float, share: float, rng: np.random.Generator) -> Regions:
-    """Regions of at most ``most`` of the points each, and about this share of the regions drawn at random."""
-    tree, count = grow_tree(points, max(1.0, most))
-    wanted = int(np.floor(share * count + rng.random()))
-    return Regions(tree, np.isin(np.arange(count), rng.permutation(count)[:wanted]))
-
-
-def measured_note(measured: int, whole: int) -> str:
-    """What a reader must know of rows that were measured and are not all."""
-    return (
-        f"Measured on {measured} of the {whole} rows: whole neighbourhoods, drawn at random, with all rows that were "
-        "made of them. Intervals count the people who were tried, and not that other neighbourhoods might have been "
-        "drawn."
-    )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MeasuredRows:
-    """Places of the people who are measured, of the rows made of them, and of the control group."""
-
-    inside: Places
-    made: Places
-    outside: Places
-
-
-def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.random.Generator) -> Comparison:
-    """The comparison itself, or of a large table that of some neighbourhoods, with the workings of those rows.
-
-    Where rows of a person stay together the table is measured whole.
-    """
-    original, released, held = compared.original, compared.released, compared.outside
-    if compared.linked is not None:
-        return compared
-    rows = measured_rows(original, released, held, compared.codec, workings, rng)
-    if rows is None:
-        return compared
-    schema, records = compared.codec.schema, compared.records
-    persons = persons_of_table(original, schema) if records is None else records.persons
-    whose = persons, None if held is None else persons_of_table(held, schema)
-    return dataclasses.replace(
-        compared,
-        original=original.take(pa.array(rows.inside)),
-        released=released.take(pa.array(rows.made)),
-        records=None if records is None else records.take(rows.inside),
-        outside=None if held is None else held.take(pa.array(rows.outside)),
-        notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
-        workings=None if workings is None else details_of_part(workings, rows, original.num_rows),
-        # who is alone among some need not be alone among all
-        standings=population_uniqueness((original, released, held), compared.codec, whose, rows.inside, rows.outside),
-    )
-
-
-def measured_rows(
-    original: pa.Table,
-    released: pa.Table,
-    outside: pa.Table | None,
-    codec: Codec,
-    workings: OwnerDetails | None,
-    rng: np.random.Generator,
-) -> MeasuredRows | None:
-    """Rows of the neighbourhoods that are drawn of a large table; None if all are measured."""
-    rows = max(original.num_rows, released.num_rows)
-    if rows <= MEASURED_WHOLE or not original.num_rows:
-        return None
-    return draw_measured_rows(original, released, outside, codec, workings, MEASURED_ROWS / rows, rng)
-
-
-def draw_measured_rows(
-    original: pa.Table,
-    released: pa.Table,
-    outside: pa.Table | None,
-    codec: Codec,
-    workings: OwnerDetails | None,
-    share: float,
-    rng: np.random.Generator,
-) -> MeasuredRows:
-    """Rows of about this share of the neighbourhoods of a table, drawn at random.
-
-    Groups stay whole, a row that descends from a person is where that one is, and others are where they lie.
-    """
-    if workings is not None and workings.labels is not None and workings.drawn_from is not None:
-        centres = _centres(original, codec, workings.labels)
-        regions = draw_regions(centres, REGION_ROWS * len(centres) / original.num_rows, share, rng)
-        chosen = regions.hold(centres)
-        inside, made = chosen[workings.labels], chosen[workings.drawn_from]
-    else:
-        some = np.sort(rng.choice(original.num_rows, min(original.num_rows, MEASURED_ROWS), replace=False))
-        points = codec.encode(original.take(pa.array(some)), unseen="mean").values
-        regions = draw_regions(points, REGION_ROWS * len(some) / original.num_rows, share, rng)
-        inside = _held(original, codec, regions)
-        origin = None if workings is None else workings.origin
-        made = _held(released, codec, regions) if origin is None else (origin >= 0) & inside[origin]
-    held = np.empty(0, dtype=np.bool_) if outside is None else _held(outside, codec, regions)
-    return MeasuredRows(*(np.flatnonzero(each) for each in (inside, made, held)))
-
-
-def _blocks(table: pa.Table, codec: Codec) -> Iterator[tuple[int, Matrix]]:
-    """Coordinates of a table some rows at a time, with the place of the first of them."""
-    names = [column.field.name for column in codec.columns]
-    for start in range(0, table.num_rows, _BLOCK_ROWS):
-        yield start, codec.encode(table.select(names).slice(start, _BLOCK_ROWS), unseen="mean").values
-
-
-def _held(table: pa.Table, codec: Codec, regions: Regions) -> NDArray[np.bool_]:
-    return np.concatenate([np.empty(0, dtype=np.bool_), *(regions.hold(rows) for _, rows in _blocks(table, codec))])
-
-
-def _centres(table: pa.Table, codec: Codec, labels: Places) -> Matrix:
-    """Mean coordinates of each group."""
-    sizes = np.bincount(labels)
-    sums = np.zeros((len(sizes), codec.layout[-1].stop))
-    for start, values in _blocks(table, codec):
-        order = np.argsort(labels[start : start + len(values)], kind="stable")
-        own = labels[start : start + len(values)][order]
-        first = np.flatnonzero(np.r_[True, own[1:] != own[:-1]])
-        sums[own[first]] += np.add.reduceat(values[order], first, axis=0)
-    return np.asarray(sums / np.maximum(sizes, 1)[:, None])
-
-
-def details_of_part(workings: OwnerDetails, rows: MeasuredRows, many: int) -> OwnerDetails:
-    """Details of some of the people and of some released rows."""
-    labels, drawn, origin = workings.labels, workings.drawn_from, workings.origin
-    if labels is not None:
-        found, labels = np.unique(labels[rows.inside], return_inverse=True)
-        drawn = None if drawn is None else np.searchsorted(found, drawn[rows.made])
-    if origin is not None:
-        place = np.full(many + 1, -1, dtype=np.int64)  # the last is for rows that descend from nobody
-        place[rows.inside] = np.arange(len(rows.inside))
-        origin = place[origin[rows.made]]
-    redraw = workings.redraw
-    return dataclasses.replace(
-        workings,
-        redraw=None if redraw is None else lambda some, cells, rng: redraw(rows.inside[some], cells, rng),
-        labels=labels,
-        levels=None if workings.levels is None else workings.levels[rows.inside],
-        drawn_from=drawn,
-        origin=origin,
-        kept=None,
-        sample=None,
-        answers={name: codes[rows.made] for name, codes in workings.answers.items()},
-    )

@@ -23,6 +23,7 @@ __all__ = [
     "OwnerDetails",
     "Traits",
     "check_parameters",
+    "pairs_by_column",
     "parameters_of",
     "refuse_levels",
     "refuse_strata",
@@ -76,6 +77,8 @@ class Traits:
     declared : bool
         What leaves depends on the records through noisy counts alone: domains are declared, and nothing that was found
         in the data is released.
+    chooses_size : bool
+        It chooses the size of its groups from the data; ``floor`` is the least that it takes.
     coarsened : tuple of Coarsened, optional
         Columns whose values become wider labels before it sees them, at least one here or in the schema; None for a
         method that asks for none.
@@ -97,6 +100,7 @@ class Traits:
     grouped: bool = False
     control: bool = False
     declared: bool = False
+    chooses_size: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,13 +176,25 @@ class Mechanism(Protocol):
 
 def check_parameters(mechanism: Any) -> None:
     """Refuse parameters of the wrong type; NumPy scalars become Python numbers."""
-    hints = types_of(mechanism.__class__)
+    hints, values = types_of(mechanism.__class__), vars(mechanism)
     for each in dataclasses.fields(mechanism):
-        value = getattr(mechanism, each.name)
+        value = values[each.name]
         if isinstance(value, np.number):
             value = value.item()
             object.__setattr__(mechanism, each.name, value)
         check_argument(each.name, value, hints[each.name])
+
+
+def pairs_by_column(given: Any, option: str, what: str) -> tuple[tuple[str, Any], ...]:
+    """Pairs of a column and what is given for it: a mapping, pairs as a recipe lists them, or one pair."""
+    items: list[Any] = list(given.items()) if isinstance(given, Mapping) else [given]
+    if isinstance(given, list | tuple):
+        items = list(given)
+    if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
+        raise OptionError(f"{option} takes pairs of a column and {what}")
+    if len({name for name, _ in items}) < len(items):
+        raise OptionError(f"{option} names a column twice; name it once")
+    return tuple((name, value) for name, value in items)
 
 
 def parameters_of(mechanism: Mechanism) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.assess.report import ExceededLimit, Ruling, UndecidedLimit, Verdict
+from sfumato.methods.chain import Chain
 from sfumato.methods.protocol import Mechanism
 from sfumato.publish.judge import EXTREMES, LEAST_HELD_OUT, RAREST, TPR, PolicyNotMet, judge_proof
 from sfumato.publish.policy import PURPOSES, Policy
@@ -65,12 +66,12 @@ class PlannedRun:
     @property
     def smallest_group(self) -> int | None:
         """Smallest group that the run allows; None if that is not known before the run."""
-        floor = None if self.mechanism is None else self.mechanism.traits.floor
-        if floor is None or getattr(self.mechanism, "k", floor) is None:  # it chooses the size from the data
+        traits = None if self.mechanism is None else self.mechanism.traits
+        if traits is None or traits.floor is None or traits.chooses_size:
             return None
         if self.level is None:
-            return floor
-        return max(floor, int(self.level)) if str(self.level).isdecimal() else None
+            return traits.floor
+        return max(traits.floor, int(self.level)) if str(self.level).isdecimal() else None
 
 
 def without_control() -> PlannedRun:
@@ -160,7 +161,7 @@ def _groups(policy: Policy, run: PlannedRun) -> list[_Found]:
     if smallest is None or smallest >= asked:
         return []
     why = f"the policy requires groups of {asked} people and this run allows groups of {smallest}"
-    option = "--leaf" if hasattr(run.mechanism, "leaf") else run.k_option
+    option = "--leaf" if isinstance(run.mechanism, Chain) else run.k_option
     return [(ExceededLimit("min_group_size", None, smallest, asked), why, f"raise {option} to {asked}")]
 
 
@@ -173,10 +174,7 @@ def _rare(policy: Policy, run: PlannedRun) -> list[_Found]:
             "use a policy without 'rare'",
         )
     elif run.rare == "keep":
-        why, way = (
-            "the policy requires rare categories to be hidden and --rare keep shows them",
-            "drop --rare keep",
-        )
+        why, way = "the policy requires rare categories to be hidden and --rare keep shows them", "drop --rare keep"
     else:
         return []
     return [(ExceededLimit("rare", RAREST, "shown", "hidden"), why, way)]

@@ -17,7 +17,7 @@ from sfumato.core.errors import Notice, OptionError, PrivacyLeakWarning, TableEr
 from sfumato.core.facts import ColumnsDropped, UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
-from sfumato.engines.memory import measured_part
+from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, Recipe
 from sfumato.options import PublishOptions, RunOptions, options_from
 from sfumato.publish.assessment import assess_outcome, check_time_limit

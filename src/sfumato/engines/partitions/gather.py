@@ -21,7 +21,8 @@ from sfumato.core.facts import Fact, HeldOut, fact_from_json, fact_to_json
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, columns_of
-from sfumato.engines.memory import grown_again, measured_note
+from sfumato.engines.measured import measured_note
+from sfumato.engines.memory import grown_again
 from sfumato.engines.outcome import Apart, Comparison, Outcome
 from sfumato.engines.partitions import PartitionTree, leaves_of
 from sfumato.engines.partitions.first_pass import SAMPLE_ROWS, Preparation, RowBlock

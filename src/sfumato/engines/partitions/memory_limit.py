@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from sfumato.core.documents import read_bytes
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.replacing import discard_kept, kept_folder, kept_path, reason, sync, work_folder
-from sfumato.engines.memory import MEASURED_ROWS, MEASURED_WHOLE
+from sfumato.engines.measured import MEASURED_ROWS, MEASURED_WHOLE
 from sfumato.engines.partitions.first_pass import SAMPLE_ROWS
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import RunOptions

@@ -16,7 +16,9 @@ from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups.facts import Celled, CountsKept, Grouped
 from sfumato.core.threads import one_blas_thread
-from sfumato.engines.memory import MadeRows, MeasuredRows, details_of_part, draw_measured_rows, make_rows
+from sfumato.engines.measured import MeasuredRows, details_of_part, draw_measured_rows
+from sfumato.engines.memory import MadeRows, make_rows
+from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions.population import Probes, count_in_partition
 from sfumato.engines.plan import Plan, PreparedRun
 from sfumato.methods.chain.facts import Chained, PersonsBounded
@@ -161,7 +163,8 @@ def _compared(
     kept = np.arange(inside.num_rows) if details.kept is None else details.kept
     original, released = made.job.original, made.released
     if task.share < 1.0:
-        rows = draw_measured_rows(original, released, outside, task.codec, details, task.share, rng)
+        whole = Comparison(original, released, task.codec, outside=outside)
+        rows = draw_measured_rows(whole, details, task.share, rng)
     else:
         rows = MeasuredRows(*(np.arange(len(table)) for table in (original, released, outside)))
     part, none = details_of_part(details, rows, len(original)), np.full(len(rows.made), -1, dtype=np.int64)

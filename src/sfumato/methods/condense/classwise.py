@@ -110,7 +110,15 @@ class ClasswiseCondensation:
     def traits(self) -> Traits:
         """Properties that an engine needs to know."""
         floor = FLOOR if self.k is None else self.k
-        return Traits(synthetic=True, floor=floor, level_1=self.allow_level_1, codes=True, classed=True, grouped=True)
+        return Traits(
+            synthetic=True,
+            floor=floor,
+            level_1=self.allow_level_1,
+            codes=True,
+            classed=True,
+            grouped=True,
+            chooses_size=self.k is None,
+        )
 
     def sanitize(self, records: Records, *, rng: np.random.Generator) -> MethodResult:
         """Replace the records by as many synthetic ones of the same classes.

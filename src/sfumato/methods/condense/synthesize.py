@@ -18,7 +18,7 @@ from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.groups import Groups, facts_of_groups
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, ranked_rows
 from sfumato.core.groups.generate import generate, redraw
-from sfumato.core.records import Block, BlockKind, Layout, Records
+from sfumato.core.records import Block, BlockKind, Layout, Records, columns_of
 from sfumato.methods.condense.facts import PersonsApart, Scored, Synthesized
 from sfumato.methods.condense.slots import MISSING
 from sfumato.methods.protocol import MethodResult, OwnerDetails, rows_drawn
@@ -181,12 +181,11 @@ class NormalScores:
     @classmethod
     def of(cls, records: Records, k: int) -> NormalScores:
         """Scores of these records; tied numbers share their mean rank."""
-        marks = {block.column: block.start for block in records.layout if block.kind is BlockKind.MISSING}
         values, columns = records.values.copy(), []
-        for block in records.layout:
+        for block, missing in columns_of(records.layout):
             if block.kind is not BlockKind.NUMBER:
                 continue
-            mark = marks.get(block.column)
+            mark = None if missing is None else missing.start
             there = np.ones(len(values), dtype=np.bool_) if mark is None else values[:, mark] < 0.5
             if there.sum() < k:
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,8 +67,8 @@ class _Geometric:
         return self._key
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Range of each column's term in its own units."""
-        raise NotImplementedError
+        """Range of each term that a column may get; a column's standard deviation counts as one."""
+        return Ranges(units=_units_of(layout))
 
     def new_key(self, layout: Layout, *, rng: np.random.Generator) -> Key:
         """Draw a key for the numeric columns."""
@@ -151,8 +151,10 @@ class Translation(_Geometric):
         _set_fields(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Range of each column's shift in its own units."""
-        return Ranges(add=_shifts(layout, self.shifts, self.deviations))
+        """Range of each term, shifts among them."""
+        low, high = self.deviations
+        usual = {name: (low * unit, high * unit) for name, unit in _units_of(layout).items()}
+        return replace(super().ranges(layout), add=usual | _named(usual, self.shifts))
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,9 @@ class Scaling(_Geometric):
         _set_fields(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Range of each column's factor."""
-        return Ranges(mult=_factors(layout, self.factors, self.factor))
+        """Range of each term, factors among them."""
+        usual = dict.fromkeys(_units_of(layout), self.factor)
+        return replace(super().ranges(layout), mult=usual | _named(usual, self.factors))
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,8 @@ class Rotation(_Geometric):
 
     def __post_init__(self, key: Key | None) -> None:
         super().__post_init__(key)
-        _check_pairs(self.pairs)
+        if self.pairs not in PAIRS:
+            raise OptionError(f"there are no pairs {self.pairs!r}; choose one of {', '.join(PAIRS)}")
         _set_fields(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
 
     @property
@@ -228,12 +232,15 @@ class Rotation(_Geometric):
         return self.pairs
 
     def ranges(self, layout: Layout) -> Ranges:
-        """Range of the angles and the unit of each column."""
-        return Ranges(degrees=self.degrees, units=_all_units(layout, self.units))
+        """Range of each term, angles among them, and the unit of each column."""
+        found, own = super().ranges(layout), dict(self.units)
+        for name in own:
+            _check_known(name, found.units)
+        return replace(found, degrees=self.degrees, units={**found.units, **own})
 
 
 @dataclass(frozen=True)
-class Hybrid(_Geometric):
+class Hybrid(Rotation, Scaling, Translation):
     """Translate, scale or rotate each column, chosen at random [OZ03, sec. 4.5].
 
     Outsourcing obfuscation, undone by a few known rows. A given key may hold any steps, several for a column.
@@ -251,44 +258,11 @@ class Hybrid(_Geometric):
     operations: ClassVar[tuple[str, ...]] = ("add", "mult", "rotate")
     method: ClassVar[str] = "hybrid"
 
-    shifts: tuple[Bounds, ...] | Mapping[str, Any] = ()
-    deviations: tuple[float, float] = (-3.0, 3.0)
-    factors: tuple[Bounds, ...] | Mapping[str, Any] = ()
-    factor: tuple[float, float] = (0.5, 2.0)
-    degrees: tuple[float, float] = (0.0, 360.0)
-    units: tuple[Unit, ...] | Mapping[str, float] = ()
-    pairs: str = "chain"
-
-    def __post_init__(self, key: Key | None) -> None:
-        super().__post_init__(key)
-        _check_pairs(self.pairs)
-        _set_fields(self, shifts=_bounds(self.shifts), deviations=check_range("deviations", self.deviations))
-        _set_fields(self, factors=_bounds(self.factors), factor=check_range("factor", self.factor))
-        _set_fields(self, degrees=check_range("degrees", self.degrees), units=_units(self.units))
-
-    @property
-    def _pairs(self) -> str:
-        return self.pairs
-
-    def ranges(self, layout: Layout) -> Ranges:
-        """Range of every term that a column may get."""
-        return Ranges(
-            _shifts(layout, self.shifts, self.deviations),
-            _factors(layout, self.factors, self.factor),
-            self.degrees,
-            _all_units(layout, self.units),
-        )
-
 
 def _set_fields(mechanism: _Geometric, **values: Any) -> None:
     """Store parameters in hashable form."""
     for name, value in values.items():
         object.__setattr__(mechanism, name, value)
-
-
-def _check_pairs(pairs: str) -> None:
-    if pairs not in PAIRS:
-        raise OptionError(f"there are no pairs {pairs!r}; choose one of {', '.join(PAIRS)}")
 
 
 def _rows(given: Mapping[str, Any] | Iterable[Any]) -> Iterable[tuple[str, list[Any]]]:
@@ -312,28 +286,15 @@ def _units(given: Mapping[str, Any] | Iterable[Any]) -> tuple[Unit, ...]:
     return tuple((name, float(values[0])) for name, values in rows)
 
 
-def _shifts(layout: Layout, given: Iterable[Any], deviations: tuple[float, float]) -> dict[str, tuple[float, float]]:
-    low, high = deviations
-    usual = {block.column: (low * (block.scale or 1.0), high * (block.scale or 1.0)) for block in number_blocks(layout)}
-    return usual | _named(usual, given)
-
-
-def _factors(layout: Layout, given: Iterable[Any], factor: tuple[float, float]) -> dict[str, tuple[float, float]]:
-    usual = {block.column: factor for block in number_blocks(layout)}
-    return usual | _named(usual, given)
+def _units_of(layout: Layout) -> dict[str, float]:
+    """Standard deviation of each numeric column, which counts as one."""
+    return {block.column: block.scale or 1.0 for block in number_blocks(layout)}
 
 
 def _named(usual: Mapping[str, Any], given: Iterable[Any]) -> dict[str, tuple[float, float]]:
     for name, *_ in given:
         _check_known(name, usual)
     return {name: (low, high) for name, low, high in given}
-
-
-def _all_units(layout: Layout, given: Iterable[Any]) -> dict[str, float]:
-    usual = {block.column: block.scale or 1.0 for block in number_blocks(layout)}
-    for name, _ in given:
-        _check_known(name, usual)
-    return usual | dict(given)
 
 
 def _check_known(name: str, known: Mapping[str, Any]) -> None:

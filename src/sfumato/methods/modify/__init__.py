@@ -14,7 +14,7 @@ from sfumato.core.arguments import option
 from sfumato.core.arrays import Bools, Floats, Ints, count_persons
 from sfumato.core.errors import LevelError, OptionError, closest_name
 from sfumato.core.facts import Fact, Shuffled
-from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block
+from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block, columns_of
 from sfumato.methods.condense import effective_levels
 from sfumato.methods.modify.facts import Alike, Blocked, Unchanged
 from sfumato.methods.protocol import (
@@ -23,6 +23,7 @@ from sfumato.methods.protocol import (
     OwnerDetails,
     Traits,
     check_parameters,
+    pairs_by_column,
     refuse_levels,
     refuse_strata,
 )
@@ -90,12 +91,7 @@ class ColumnCells:
 
 def columns_of_layout(layout: Layout) -> dict[str, ColumnCells]:
     """Columns by name, in table order."""
-    missing = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
-    return {
-        block.column: ColumnCells(block, missing.get(block.column))
-        for block in layout
-        if block.kind is not BlockKind.MISSING
-    }
+    return {block.column: ColumnCells(block, missing) for block, missing in columns_of(layout)}
 
 
 def names_of(given: Any, option: str) -> tuple[str, ...]:
@@ -217,7 +213,10 @@ class Aggregation:
 
     def __post_init__(self) -> None:
         check_parameters(self)
-        levels, widths = _pairs(self.coarsened, "coarsened"), _pairs(self.widths, "widths")
+        levels, widths = (
+            pairs_by_column(given, name, "a number")
+            for name, given in (("coarsened", self.coarsened), ("widths", self.widths))
+        )
         if any(isinstance(level, bool) or not isinstance(level, int) or level < 1 for _, level in levels):
             raise OptionError("a level of a hierarchy is a whole number of at least 1; write --coarsened COLUMN=1")
         if any(isinstance(width, bool) or not isinstance(width, int | float) for _, width in widths) or any(
@@ -247,18 +246,6 @@ class Aggregation:
             Shuffled(len(records)),
         )
         return MethodResult(released, facts, OwnerDetails(origin=order))
-
-
-def _pairs(given: Any, option: str) -> tuple[tuple[str, Any], ...]:
-    items: list[Any] = list(given.items()) if isinstance(given, Mapping) else [given]
-    if isinstance(given, list | tuple):
-        items = list(given)
-    if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
-        raise OptionError(f"{option} takes pairs of a column and a number")
-    names = [name for name, _ in items]
-    if len(set(names)) < len(names):
-        raise OptionError(f"{option} names a column twice; name it once")
-    return tuple((name, number) for name, number in items)
 
 
 _MOST_SETS = 70  # sets of columns of one size that are all looked at; of more, those that widen the best before

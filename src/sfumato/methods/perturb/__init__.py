@@ -29,7 +29,7 @@ from sfumato.core.distributions.noise import (
 )
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
 from sfumato.core.facts import Enhanced, Fact, Shuffled, Untouched
-from sfumato.core.records import Block, BlockKind, Layout, Records
+from sfumato.core.records import Block, BlockKind, Layout, Records, columns_of
 from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
 
@@ -105,11 +105,9 @@ def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Genera
 
 def _restore_missing(records: Records, values: Floats) -> None:
     """Restore the coordinates of missing cells, which hold no number to hide."""
-    numbers = {block.column: block for block in number_blocks(records.layout)}
-    for block in records.layout:
-        if block.kind is BlockKind.MISSING and block.column in numbers:
-            absent = records.values[:, block.start] > 0.5
-            values[absent, numbers[block.column].where] = numbers[block.column].fill
+    for block, missing in columns_of(records.layout):
+        if block.kind is BlockKind.NUMBER and missing is not None:
+            values[records.values[:, missing.start] > 0.5, block.where] = block.fill
 
 
 class _Noise:

@@ -82,9 +82,10 @@ class Noised(Fact):
         return known and self.size > 0 and self.grid > 0 and self.columns >= 1
 
     def fits(self, context: Context) -> bool:
-        mechanism, entries = context.mechanism, ("law", "kind", "size", "correlated", "grid")
-        same = all(getattr(self, name) == getattr(mechanism, name) for name in entries)
-        return same and bool(mechanism.enhance) == context.has(Enhanced)
+        mechanism = context.mechanism
+        own = (mechanism.law, mechanism.kind, mechanism.size, mechanism.correlated, mechanism.grid)
+        stated = (self.law, self.kind, self.size, self.correlated, self.grid)
+        return stated == own and bool(mechanism.enhance) == context.has(Enhanced)
 
     def wrong_columns(self, released: ReleasedColumns, context: Context) -> Iterator[str]:
         if self.columns > released.numbers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,15 @@ from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled, Untouched
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
-from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
+from sfumato.methods.protocol import (
+    MethodResult,
+    OwnerDetails,
+    Traits,
+    check_parameters,
+    pairs_by_column,
+    refuse_levels,
+    refuse_strata,
+)
 from sfumato.methods.randomize.columns import RandomizedColumn, fit_column, places_of_layout, spec_for_epsilon
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
 
@@ -65,7 +73,8 @@ class Randomization:
 
     def __post_init__(self) -> None:
         check_parameters(self)
-        object.__setattr__(self, "specs", _pairs(self.specs))
+        pairs = pairs_by_column(self.specs, "specs", "its noise specification")
+        object.__setattr__(self, "specs", tuple((name, _spec(name, given).canonical) for name, given in pairs))
         if not self.specs and self.epsilon is None:
             raise OptionError("randomization needs to know how much; give specs, or an epsilon for each column")
         epsilon = self.epsilon
@@ -134,17 +143,6 @@ def _facts(columns: list[RandomizedColumn], observed: tuple[str, ...]) -> list[F
     if passed:
         facts.append(Untouched(0, passed))
     return facts
-
-
-def _pairs(given: Iterable[Any] | Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Read pairs of column and specification, which come as lists and texts from a recipe."""
-    items = list(given.items() if isinstance(given, Mapping) else given)
-    if any(not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[0], str) for item in items):
-        raise OptionError("specs takes pairs of a column and its noise specification")
-    names = [name for name, _ in items]
-    if len(set(names)) < len(names):
-        raise OptionError("specs names a column twice; give each column one specification")
-    return tuple((name, _spec(name, spec).canonical) for name, spec in items)
 
 
 def _spec(name: str, given: Any) -> NoiseSpec:

@@ -14,7 +14,7 @@ from sfumato.core.distributions.noise import DiscreteGaussian, DiscreteLaplace, 
 from sfumato.core.distributions.operators import Additive, Membership, Operator
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Extent, Layout
+from sfumato.core.records import CATEGORY_SCALE, Answers, Block, BlockKind, Extent, Layout, columns_of
 
 __all__ = [
     "MISSING",
@@ -146,8 +146,7 @@ class RandomizedColumn:
 
 def places_of_layout(layout: Layout) -> tuple[Places, ...]:
     """Pair the coordinates of every column with those that say what is missing in it."""
-    gaps = {block.column: block for block in layout if block.kind is BlockKind.MISSING}
-    return tuple(Places(block, gaps.get(block.column)) for block in layout if block.kind is not BlockKind.MISSING)
+    return tuple(Places(block, gap) for block, gap in columns_of(layout))
 
 
 def fit_column(places: Places, spec: NoiseSpec) -> RandomizedColumn:
