@@ -134,7 +134,6 @@ def together(data: Split, size: int, rng: np.random.Generator) -> tuple[_Matrix,
     nothing = np.zeros(len(data.train), dtype=np.int64)
     records = Records(np.hstack([data.train, coded]), blocks, nothing, nothing.copy(), "class")
     made = Condensation(k=size, grouping="modified").sanitize(records, rng=rng)
-    assert made.workings is not None
     assert made.workings.labels is not None
     assert made.workings.drawn_from is not None
     rows = made.records.values

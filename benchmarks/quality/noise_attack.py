@@ -79,7 +79,6 @@ def release(rows: _Matrix, law: dict[str, Any], seed: int) -> tuple[_Matrix, _Ma
     codec = Codec.fit(table, Schema.infer(table))
     mechanism = Randomization(specs=dict.fromkeys(table.column_names, spec))
     made = mechanism.sanitize(codec.encode(table), rng=np.random.default_rng(seed))
-    assert made.workings is not None
     assert made.workings.origin is not None
     got = codec.decode(made.records.values, moved=made.records.moved, grids=made.records.grids)
     return np.column_stack([got.column(name).to_numpy() for name in got.column_names]), rows[made.workings.origin]

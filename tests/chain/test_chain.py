@@ -415,7 +415,6 @@ def test_who_knows_the_trees_tells_people_inside_from_outside() -> None:
     codec = Codec.fit(table, Schema.infer(table))
     records = codec.encode(table.slice(0, 600))
     workings = Chain(k=2, leaf=3).sanitize(records, rng=np.random.default_rng(1)).workings
-    assert workings is not None
     assert workings.likelihood is not None
     assert workings.regrown is not None
     outside = codec.encode(table.slice(600)).values

@@ -62,7 +62,6 @@ def class_of(records: Records) -> Whole:
 def groups_of(sanitized: MethodResult) -> tuple[Whole, Whole, Whole]:
     """Give the group of each record, its level, and the group of each released row."""
     workings = sanitized.workings
-    assert workings is not None
     assert workings.labels is not None
     assert workings.levels is not None
     assert workings.drawn_from is not None

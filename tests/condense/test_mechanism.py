@@ -115,7 +115,6 @@ def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
     sanitized = Condensation(k=4, grouping=grouping).sanitize(records, rng=np.random.default_rng(5))
     grouped, drawn, kept, shuffled = sanitized.facts
     workings = sanitized.workings
-    assert workings is not None
     assert workings.labels is not None
     assert workings.levels is not None
     sizes = np.bincount(workings.labels)
@@ -146,7 +145,6 @@ def test_the_workings_tell_the_group_of_each_released_row_after_shuffling() -> N
     layout = tuple(Block(name, BlockKind.NUMBER, place, place + 1, (0.0,)) for place, name in enumerate("ab"))
     sanitized = Condensation(k=10).sanitize(Records(far, layout, nothing, nothing), rng=rng)
     workings = sanitized.workings
-    assert workings is not None
     assert workings.labels is not None
     assert workings.drawn_from is not None
     right = {int(label) for label in workings.labels[20:]}

@@ -105,7 +105,6 @@ def test_more_weight_on_the_response_makes_groups_more_alike_in_it(grouping: str
     for weight in (0.0, 0.25, 0.8, 1.0):
         mechanism = Condensation(k=10, grouping=grouping, effort="fast", response_weight=weight)
         workings = mechanism.sanitize(records, rng=np.random.default_rng(1)).workings
-        assert workings is not None
         assert workings.labels is not None
         within.append(ssq(records.values[:, 3:], workings.labels))
     assert within[0] > 1.5 * within[1] > 2.0 * within[2] > 2.0 * within[3]
@@ -143,7 +142,6 @@ def test_weights_stretch_the_distances_of_any_grouping(grouping: str) -> None:
     weights = response_weights(records.layout, records.target, 0.6)
     mechanism = Condensation(k=5, grouping=grouping, response_weight=0.6)
     workings = mechanism.sanitize(records, rng=np.random.default_rng(1)).workings
-    assert workings is not None
     stretched = records.values * np.sqrt(weights)
     labels = partition(stretched, np.full(60, 5), records.strata, np.random.default_rng(1), grouping=grouping)
     np.testing.assert_array_equal(workings.labels, labels)

@@ -43,7 +43,6 @@ def records_of(
 
 def origin_of(release: sf.Release) -> NDArray[np.int64]:
     """The original row that each released row descends from."""
-    assert release.workings is not None
     assert release.workings.origin is not None
     return release.workings.origin
 

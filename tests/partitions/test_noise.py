@@ -83,7 +83,6 @@ def test_a_table_and_its_file_get_the_same_noise_however_they_are_read(tmp_path:
     assert not any(isinstance(fact, Celled) for fact in first.facts)
     compared, workings = first.comparison, first.workings
     assert isinstance(compared, Comparison)
-    assert workings is not None
     assert workings.origin is not None
     assert sorted(workings.origin.tolist()) == list(range(first.rows_out))
     original, released = (each.column("since").to_numpy() for each in (compared.original, compared.released))
@@ -97,7 +96,6 @@ def test_chance_differs_between_cells_and_multiplied_numbers_keep_their_zeros() 
     outcome = run(table, sf.MultiplicativeNoise(size=0.1), most_rows=200)
     compared, workings = outcome.comparison, outcome.workings
     assert isinstance(compared, Comparison)
-    assert workings is not None
     assert workings.origin is not None
     before = compared.original.take(pa.array(workings.origin)).column("debt").to_numpy()
     after = compared.released.column("debt").to_numpy()

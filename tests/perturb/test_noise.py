@@ -84,7 +84,6 @@ def added(noise: Mechanism, records: Records, seed: int = 4) -> NDArray[np.float
 
 
 def origin_of(made: MethodResult) -> NDArray[np.int64]:
-    assert made.workings is not None
     assert made.workings.origin is not None
     return made.workings.origin
 

@@ -58,7 +58,6 @@ def records_of(table: pa.Table, schema: sf.Schema | None = None) -> Records:
 
 def table_of(made: MethodResult, codec: Codec) -> pa.Table:
     """Decode what was released, and put the rows back into the order of the original."""
-    assert made.workings is not None
     assert made.workings.origin is not None
     released = codec.decode(made.records.values, moved=made.records.moved, grids=made.records.grids)
     return released.take(pa.array(np.argsort(made.workings.origin)))

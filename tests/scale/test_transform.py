@@ -98,7 +98,6 @@ def in_memory(table: pa.Table, *, whole: bool = True) -> pa.Table:
     sanitized = Hybrid(key=KEY).sanitize(codec.encode(table), rng=np.random.default_rng(2))
     records = sanitized.records
     released = codec.decode(records.values, moved=records.moved, grids=records.grids)
-    assert sanitized.workings is not None
     assert sanitized.workings.origin is not None
     return released.take(pa.array(np.argsort(sanitized.workings.origin)))
 

@@ -80,7 +80,7 @@ class MeasuredRows:
     outside: Ints
 
 
-def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.random.Generator) -> Comparison:
+def measured_part(compared: Comparison, workings: OwnerDetails, rng: np.random.Generator) -> Comparison:
     """The comparison itself, or of a large table that of some neighbourhoods, with the workings of those rows.
 
     Where rows of a person stay together the table is measured whole.
@@ -100,21 +100,22 @@ def measured_part(compared: Comparison, workings: OwnerDetails | None, rng: np.r
         records=None if records is None else records.take(rows.inside),
         outside=None if held is None else held.take(pa.array(rows.outside)),
         notes=(*compared.notes, measured_note(len(rows.inside), original.num_rows)),
-        workings=None if workings is None else details_of_part(workings, rows, original.num_rows),
+        workings=details_of_part(workings, rows, original.num_rows),
         # who is alone among some need not be alone among all
         standings=population_uniqueness((original, released, held), compared.codec, whose, rows.inside, rows.outside),
     )
 
 
 def draw_measured_rows(
-    compared: Comparison, workings: OwnerDetails | None, share: float, rng: np.random.Generator
+    compared: Comparison, workings: OwnerDetails, share: float, rng: np.random.Generator
 ) -> MeasuredRows:
     """Rows of about this share of the neighbourhoods of a table, drawn at random.
 
     Groups stay whole, a row that descends from a person is where that one is, and others are where they lie.
     """
     original, codec = compared.original, compared.codec
-    if workings is not None and workings.labels is not None and workings.drawn_from is not None:
+    origin = workings.origin
+    if workings.labels is not None and workings.drawn_from is not None:
         centres = _centres(original, codec, workings.labels)
         regions = draw_regions(centres, REGION_ROWS * len(centres) / original.num_rows, share, rng)
         chosen = regions.hold(centres)
@@ -124,7 +125,6 @@ def draw_measured_rows(
         points = codec.encode(original.take(pa.array(some)), unseen="mean").values
         regions = draw_regions(points, REGION_ROWS * len(some) / original.num_rows, share, rng)
         inside = _held(original, codec, regions)
-        origin = None if workings is None else workings.origin
         made = _held(compared.released, codec, regions) if origin is None else (origin >= 0) & inside[origin]
     outside = np.empty(0, dtype=np.bool_) if compared.outside is None else _held(compared.outside, codec, regions)
     return MeasuredRows(*(np.flatnonzero(each) for each in (inside, made, outside)))

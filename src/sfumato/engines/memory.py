@@ -62,7 +62,7 @@ class MadeRows:
     records: Records
     schema: Schema
     facts: tuple[Fact, ...]
-    workings: OwnerDetails | None
+    workings: OwnerDetails
     rows_in: int
     seconds: float
 
@@ -86,7 +86,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
 
         return run_private(arrow, plan, native=native, report=report)
     made = make_rows(prepare(arrow, plan), plan, plan.randomness.generator("sanitize"), native=native)
-    if report and plan.mechanism.traits.synthetic and made.workings is not None:
+    if report and plan.mechanism.traits.synthetic:
         made = dataclasses.replace(made, workings=dataclasses.replace(made.workings, redraw=_redraw(made.job, plan)))
     table, linked = with_persons(made.table, made.records, made.job.original, made.job.records.persons)
     compared = Comparison(
@@ -112,7 +112,7 @@ def run_in_memory(arrow: pa.Table, plan: Plan, *, native: bool = False, report: 
         schema=with_persons_field(made.schema) if linked else made.leaving_schema,
         facts=(*made.job.facts, *made.facts, *linked),
         workings=made.workings,
-        texts={} if made.workings is None else made.workings.texts,
+        texts=made.workings.texts,
         comparison=compared,
         seconds=made.seconds,
         resolved=made.resolved,
@@ -226,7 +226,7 @@ def make_rows(job: PreparedRun, plan: Plan, rng: np.random.Generator, *, native:
         _check_where(released, job, plan)
     rows_in, job = _made_from(job, sanitized.workings)
     released, scaled = _scaled(released, job)
-    if kept is not None and sanitized.workings is not None:  # people are compared in other coordinates
+    if kept is not None:  # people are compared in other coordinates
         regrown = grown_again(job.codec, released, sanitized.facts)
         workings = dataclasses.replace(sanitized.workings, likelihood=None, regrown=regrown)
         sanitized = dataclasses.replace(sanitized, workings=workings)
@@ -358,13 +358,13 @@ def _with_rules(job: PreparedRun, plan: Plan, kept: RuleEnforcement | None) -> S
     return dataclasses.replace(job.codec.schema, rules=() if kept is None else tuple(map(str, kept.rules)))
 
 
-def _made_from(job: PreparedRun, workings: OwnerDetails | None) -> tuple[int, PreparedRun]:
+def _made_from(job: PreparedRun, workings: OwnerDetails) -> tuple[int, PreparedRun]:
     """How many rows came in, and what the release was made from.
 
     Rows that no group could take are left out; those that were not drawn into a sample are the control group, unless
     others were held out.
     """
-    if workings is None or (workings.kept is None and workings.sample is None):
+    if workings.kept is None and workings.sample is None:
         return job.original.num_rows, job
     rows = workings.kept if workings.sample is None else workings.sample
     assert rows is not None
@@ -387,10 +387,10 @@ def _left_out(job: PreparedRun, drawn: NDArray[np.int64]) -> pa.Table:
     return table.append_column(person, pa.array(job.records.persons[rest].astype(str)))
 
 
-def _notes(workings: OwnerDetails | None, job: PreparedRun, rows_in: int) -> tuple[str, ...]:
+def _notes(workings: OwnerDetails, job: PreparedRun, rows_in: int) -> tuple[str, ...]:
     """What a reader of the report must know of a sample, and of values that were widened."""
     notes = []
-    if workings is not None and workings.sample is not None:
+    if workings.sample is not None:
         notes.append(
             f"The release is a sample. It is compared with the {len(workings.sample):,} rows that were drawn, of "
             f"{rows_in:,}; utility lost by sampling is not counted. People who were not drawn are the control group."
@@ -402,11 +402,11 @@ def _notes(workings: OwnerDetails | None, job: PreparedRun, rows_in: int) -> tup
     return tuple(notes)
 
 
-def _beside(released: pa.Table, job: PreparedRun, workings: OwnerDetails | None) -> pa.Table:
+def _beside(released: pa.Table, job: PreparedRun, workings: OwnerDetails) -> pa.Table:
     """Released rows with the public columns of each one's original, in the order of the schema."""
     if job.public is None:
         return released
-    if workings is None or workings.origin is None:
+    if workings.origin is None:
         raise PrivacyRefusal("synthetic rows cannot carry public columns; drop or sanitize them")
     passed = job.public.take(pa.array(workings.origin))
     for name in passed.column_names:

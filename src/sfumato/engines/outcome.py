@@ -229,7 +229,7 @@ class Outcome:
     schema: Schema
     facts: tuple[Fact, ...]
     comparison: Comparison | SeparateComparison | Apart
-    workings: OwnerDetails | None = None
+    workings: OwnerDetails = field(default_factory=OwnerDetails)
     texts: Mapping[str, str] = field(default_factory=dict)
     public_texts: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
@@ -243,7 +243,7 @@ class Outcome:
         return dataclasses.replace(self, recipe=dataclasses.replace(self.recipe, reading=reading))
 
     @property
-    def compared_workings(self) -> OwnerDetails | None:
+    def compared_workings(self) -> OwnerDetails:
         """How the rows were made that are compared."""
         some = self.comparison.workings if isinstance(self.comparison, Comparison) else None
         return self.workings if some is None else some

@@ -146,7 +146,7 @@ class MethodResult:
 
     records: Records
     facts: tuple[Fact, ...]
-    workings: OwnerDetails | None
+    workings: OwnerDetails
     model: object | None = None
 
     def __repr__(self) -> str:

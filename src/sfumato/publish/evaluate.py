@@ -19,6 +19,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import RELEASED_PERSON, released_persons, schema_of
 from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, Recipe
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import PublishOptions, RunOptions, options_from
 from sfumato.publish.assessment import assess_outcome, check_time_limit
 from sfumato.publish.folder import Contents, check_folder, plain_errors, replacing_folder, write_report, write_text
@@ -230,7 +231,7 @@ def compare_tables(
     known = known_columns(publishing.quasi_identifiers, schema)  # refused before the tables are compared
     outside = None if options.holdout is None else to_arrow(options.holdout)[0]
     compared, found = _compared(before, after.pop(), schema, outside, certificate)
-    compared = measured_part(compared, None, Randomness(options.seed).generator("measured"))
+    compared = measured_part(compared, OwnerDetails(), Randomness(options.seed).generator("measured"))
     rows = compared.original.num_rows, compared.released.num_rows
     outcome = Outcome(
         Recipe("", {}, schema, RunOptions(seed=options.seed)), None, *rows, schema, facts, compared, seconds=None

@@ -31,6 +31,7 @@ from sfumato.core.errors import OptionError, PrivacyRefusal, shown
 from sfumato.core.facts import Context, DespitePolicy, Fact
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.private.facts import PrivatelyMeasured
+from sfumato.methods.protocol import OwnerDetails
 from sfumato.publish.policy import BUILT_IN, PURPOSES, USUAL, Policy, proof_to_try, what_to_try
 from sfumato.tables.facts import RareValues, TailsCoded
 
@@ -450,7 +451,7 @@ class PolicyNotMet(PrivacyRefusal):
         self.verdict = verdict
         self.report: Report | None = None if release is None else release.report
         self.dropped = {} if release is None else release.dropped
-        self._kept = None if release is None else dataclasses.replace(release, table=None, workings=None)
+        self._kept = None if release is None else dataclasses.replace(release, table=None, workings=OwnerDetails())
         super().__init__(message)
 
     def save_owner(self, folder: str | Path, *, overwrite: bool = False) -> Path:

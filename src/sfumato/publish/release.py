@@ -61,7 +61,7 @@ class Release:
         Options of the run; the owner's.
     released : Schema
         Of the released table; only what it declares leaves.
-    workings : Workings or None
+    workings : OwnerDetails
         How it was made, for the owner alone.
     texts : mapping of str to str
         Further files that stay with the owner, by name.
@@ -81,7 +81,7 @@ class Release:
     report: Report | None
     recipe: Recipe
     released: Schema
-    workings: OwnerDetails | None = None
+    workings: OwnerDetails = field(default_factory=OwnerDetails)
     texts: Mapping[str, str] = field(default_factory=dict)
     public_texts: Mapping[str, str] = field(default_factory=dict)
     together: bool = False

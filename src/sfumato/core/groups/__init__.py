@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "count_near_identical",
     "eigen",
     "facts_of_groups",
+    "label_by_stratum",
     "nearest_centre",
     "response_weights",
     "split_groups",
@@ -283,6 +284,31 @@ def check_feasible(levels: Ints, strata: Ints) -> None:
         f"{int(short.sum())} of {len(names)} strata have fewer records than the highest privacy level in them (the "
         f"smallest has {sizes[smallest]} and level {highest[smallest]}); pool small strata or lower the level"
     )
+
+
+def label_by_stratum(values: Floats, levels: Ints, strata: Ints, group: Callable[[Ints], Sequence[Ints]]) -> Ints:
+    """Label each record with its group: the records of each stratum are grouped apart.
+
+    ``group`` takes the rows of a stratum and gives its groups as places in them.
+
+    Raises
+    ------
+    LevelError
+        If a stratum has fewer records than the highest level in it.
+    PrivacyRefusal
+        If a group came out smaller than a level inside it; nothing is released then.
+    """
+    check_feasible(levels, strata)
+    check_values(values)
+    labels, formed = np.full(len(levels), -1, dtype=np.int64), 0  # a record that no group takes is refused below
+    for stratum in np.unique(strata):
+        rows = np.flatnonzero(strata == stratum)
+        groups = group(rows)
+        sizes = [len(members) for members in groups]
+        labels[rows[np.concatenate(groups)]] = np.repeat(np.arange(formed, formed + len(groups)), sizes)
+        formed += len(groups)
+    check_partition(labels, levels)
+    return labels
 
 
 def check_partition(labels: Ints, levels: Ints) -> None:

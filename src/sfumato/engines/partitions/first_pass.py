@@ -135,43 +135,57 @@ class RowHash:
         return "RowHash(owner only)"
 
 
-class RowSampler:
+class _BlockKeeper:
+    """Keeps some of the rows that come, with a number of each, and forgets the others from time to time."""
+
+    def __init__(self, row_hash: RowHash) -> None:
+        self.row_hash = row_hash
+        self._parts: list[RowBlock] = []
+        self._numbers: list[NDArray[Any]] = []
+
+    def done(self) -> RowBlock:
+        """The rows that are kept, in the order in which they came."""
+        if not self._parts:
+            return RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
+        self._cut()
+        return self._parts[0]
+
+    def _keep(self, block: RowBlock, numbers: NDArray[Any], most: int) -> None:
+        self._parts.append(block)
+        self._numbers.append(numbers)
+        if sum(map(len, self._parts)) > most:
+            self._cut()
+
+    def _cut(self) -> None:
+        whole, numbers = join_blocks(self._parts), np.concatenate(self._numbers)
+        stay = self._choose(whole, numbers)
+        self._parts, self._numbers = [whole.take(stay)], [numbers[stay]]
+
+    def _choose(self, whole: RowBlock, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        raise NotImplementedError
+
+
+class RowSampler(_BlockKeeper):
     """Keeps the rows with the lowest hashes for a purpose, up to a number: a uniform sample."""
 
     def __init__(self, row_hash: RowHash, purpose: str, most: int | None = None) -> None:
-        self.row_hash, self.purpose = row_hash, purpose
-        self.most = SAMPLE_ROWS if most is None else most
-        self.parts: list[RowBlock] = []
-        self.drawn: list[NDArray[np.uint64]] = []
+        super().__init__(row_hash)
+        self.purpose, self.most = purpose, SAMPLE_ROWS if most is None else most
         self.bar = np.uint64(2**64 - 1)
-        self.held = 0
 
     def add(self, block: RowBlock) -> None:
         """Take in further rows."""
         drawn = self.row_hash.of_rows(block.rows, self.purpose)
         low = np.flatnonzero(drawn <= self.bar)
-        if not len(low):
-            return
-        self.parts.append(block.take(low))
-        self.drawn.append(drawn[low])
-        self.held += len(low)
-        if self.held > 2 * self.most:
-            self._cut()
+        if len(low):
+            self._keep(block.take(low), drawn[low], 2 * self.most)
 
-    def done(self) -> RowBlock:
-        """The sample, in the order in which the rows came."""
-        if not self.parts:
-            return RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
-        self._cut()
-        return self.parts[0]
-
-    def _cut(self) -> None:
-        whole, drawn = join_blocks(self.parts), np.concatenate(self.drawn)
-        stay = np.arange(len(drawn))
-        if len(drawn) > self.most:
-            stay = np.sort(np.argpartition(drawn, self.most - 1)[: self.most])
-            self.bar = drawn[stay].max()
-        self.parts, self.drawn, self.held = [whole.take(stay)], [drawn[stay]], len(stay)
+    def _choose(self, whole: RowBlock, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        if len(whole) <= self.most:
+            return np.arange(len(whole))
+        stay = np.sort(np.argpartition(numbers, self.most - 1)[: self.most])
+        self.bar = numbers[stay].max()
+        return stay
 
 
 def join_blocks(parts: list[RowBlock]) -> RowBlock:
@@ -276,7 +290,7 @@ class RowScan:
             if len(part.sample):
                 sample.add(part.sample)
                 kept.add(part.witnesses, self._levels(part.witnesses.table))
-        rows, held = (sum(getattr(part, name) for part in parts) for name in ("rows", "held_out"))
+        rows, held = sum(part.rows for part in parts), sum(part.held_out for part in parts)
         return FirstPass(sample.done(), kept.done(), outside.done(), rows, held, max(part.highest for part in parts))
 
     def _levels(self, table: pa.Table) -> Places:
@@ -362,32 +376,24 @@ def _refuse_crowded(table: pa.Table, schema: Schema) -> None:
             )
 
 
-class _Witnesses:
-    """Keeps the witnesses of all rows so far."""
+class _Witnesses(_BlockKeeper):
+    """Keeps the witnesses of all rows so far, by their levels."""
 
     def __init__(self, schema: Schema, k: int, row_hash: RowHash) -> None:
-        self.schema, self.k, self.row_hash = schema, k, row_hash
-        self.parts: list[RowBlock] = []
-        self.levels: list[Places] = []
-        self.settled = 0
+        super().__init__(row_hash)
+        self.schema, self.k, self.settled = schema, k, 0
 
     def add(self, block: RowBlock, levels: Places) -> None:
-        places = witnesses(block.table, self.schema, self.k, self.row_hash.of_persons(block.table), levels)
-        self.parts.append(block.take(places))
-        self.levels.append(levels[places])
-        if sum(map(len, self.parts)) > 2 * self.settled + SAMPLE_ROWS // 2:
-            self._cut()
+        places = self._witnesses(block, levels)
+        self._keep(block.take(places), levels[places], 2 * self.settled + SAMPLE_ROWS // 2)
 
-    def done(self) -> RowBlock:
-        if not self.parts:
-            return RowBlock(pa.table({}), np.empty(0, dtype=np.int64))
-        self._cut()
-        return self.parts[0]
+    def _choose(self, whole: RowBlock, numbers: Places) -> Places:
+        places = self._witnesses(whole, numbers)
+        self.settled = len(places)
+        return places
 
-    def _cut(self) -> None:
-        whole, levels = join_blocks(self.parts), np.concatenate(self.levels)
-        places = witnesses(whole.table, self.schema, self.k, self.row_hash.of_persons(whole.table), levels)
-        self.parts, self.levels, self.settled = [whole.take(places)], [levels[places]], len(places)
+    def _witnesses(self, block: RowBlock, levels: Places) -> Places:
+        return witnesses(block.table, self.schema, self.k, self.row_hash.of_persons(block.table), levels)
 
 
 def witnesses(

@@ -442,11 +442,11 @@ LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 
 def comparison_of(
     done: SanitizedPartitions, facts: Sequence[Fact], *, measured: bool
-) -> tuple[Comparison | Apart, OwnerDetails | None]:
+) -> tuple[Comparison | Apart, OwnerDetails]:
     """Rows of all partitions that are measured, side by side with what they became."""
     prepared, spill, cells, bits = done.prepared, done.spill, done.partitions, done.bits
     if not measured:
-        return Apart("no report was asked for", codec=prepared.job.codec), None
+        return Apart("no report was asked for", codec=prepared.job.codec), OwnerDetails()
     originals, releases, outsides, tally = [], [], [], None
     groups = rows = 0
     for number in range(cells):
@@ -484,7 +484,7 @@ def _compared(
     original: pa.Table,
     released: pa.Table,
     outside: pa.Table,
-) -> tuple[Comparison, OwnerDetails | None]:
+) -> tuple[Comparison, OwnerDetails]:
     plan, codec = prepared.plan, prepared.job.codec
     names = [column.field.name for column in codec.columns]
     levels = original.column(LEVEL).to_numpy().astype(np.int64)
@@ -493,15 +493,14 @@ def _compared(
     labels, drawn = original.column(LABEL).to_numpy(), released.column(DRAWN).to_numpy()
     origin = released.column(ORIGIN).to_numpy()
     found, labels = np.unique(labels, return_inverse=True)
-    workings: OwnerDetails | None = None
     if len(found) and found[0] >= 0:
         workings = OwnerDetails(labels, original.column(MET).to_numpy(), np.searchsorted(found, drawn))
     elif (origin >= 0).any():
         workings = OwnerDetails(origin=origin)
     else:
         order = prepared.plan.randomness.generator("regrown").permutation(released.num_rows)
-        regrown = grown_again(prepared.job.codec, released.select(names).take(pa.array(order)), facts)
-        workings = None if regrown is None else OwnerDetails(regrown=regrown)
+        made = released.select(names).take(pa.array(order))
+        workings = OwnerDetails(regrown=grown_again(prepared.job.codec, made, facts))
     whole, measured = prepared.first_pass.rows, original.num_rows
     note = f"Measured on all {whole} rows." if measured == whole else measured_note(measured, whole)
     if standings:

@@ -23,7 +23,7 @@ from sfumato.engines.partitions.population import Probes, count_in_partition
 from sfumato.engines.plan import Plan, PreparedRun
 from sfumato.methods.chain.facts import Chained, PersonsBounded
 from sfumato.methods.condense.facts import ClassPure, PersonsApart, Scored, Synthesized
-from sfumato.methods.protocol import Mechanism, OwnerDetails
+from sfumato.methods.protocol import Mechanism
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
 from sfumato.tables.facts import ColumnRulesKept, RowsDrawn
@@ -159,7 +159,7 @@ def _compared(
     """
     if not task.share:
         return None
-    details = OwnerDetails() if made.workings is None else made.workings
+    details = made.workings
     kept = np.arange(inside.num_rows) if details.kept is None else details.kept
     original, released = made.job.original, made.released
     if task.share < 1.0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -86,12 +87,12 @@ class ClusterRows:
 
     def scan(self, scan: RowScan) -> FirstPass:
         """First pass over all rows."""
-        return scan.merge(list(_passes(frames_from(self.frame, _Scan(self.numbered, scan)))))
+        return scan.merge(list(_passes(frames_from(self.frame, partial(_scan_part, self.numbered, scan)))))
 
     def sample(self, row_hash: RowHash) -> pa.Table:
         """Rows drawn without replacement, in their order."""
         sampler = RowSampler(row_hash, "sample")
-        found = frames_from(self.frame, _PartSampler(self.numbered, row_hash))
+        found = frames_from(self.frame, partial(_sample_part, self.numbered, row_hash))
         for row in sorted(found, key=lambda row: row["part"]):
             sampler.add(_block_of(bytes(row["frame"])))
         return sampler.done().table
@@ -114,10 +115,9 @@ class ClusterRows:
             for leaf in leaves:
                 cell_of[leaf] = number
         cut = _PartAllocator(self.numbered, prepared, cuts, tuple(cell_of))
-        work = _Sanitize(task, bits)
         rows = self.frame.mapInArrow(cut.rows, types)
         done = (
-            rows.groupBy(_CELL).applyInArrow(lambda table: work(table), FRAMES).persist()
+            rows.groupBy(_CELL).applyInArrow(lambda table: _sanitize_group(task, bits, table), FRAMES).persist()
         )  # whose arguments are counted
         spill = _OnCluster(done)
         kinds = table_of(spill.frame("cell-0", 1)).schema
@@ -135,10 +135,10 @@ class ClusterRows:
         from sfumato.methods.private.people import Partitions
 
         frame = self.frame if reading.person is None else self.frame.repartition(self.frame[f"`{reading.person}`"])
-        people = frame.mapInArrow(_PeopleOfPart(reading), FRAMES).persist()
+        people = frame.mapInArrow(partial(_people_of_part, reading), FRAMES).persist()
 
         def mapped(work: Callable[[People], Ints]) -> Iterator[Ints]:
-            found = frames_from(people, _CountPart(reading, work))
+            found = frames_from(people, partial(_count_part, reading, work))
             return (np.frombuffer(bytes(row["frame"]), dtype=np.int64) for row in found)
 
         return Partitions(reading.nobody, mapped)
@@ -151,58 +151,40 @@ class ClusterRows:
         if settings.place is not None:
             return write_drawn(drawn_batches(numbers, stored, rows, settings), rows, settings)
         first = next(drawn_batches(numbers, stored, rows, settings))
-        work, spark = _DrawBatches(stored, rows, settings), self.frame.sparkSession
+        work, spark = partial(_draw_batches, stored, rows, settings), self.frame.sparkSession
         from pyspark.sql.pandas.types import from_arrow_schema
 
         self.released = spark.range(len(numbers)).mapInArrow(work, from_arrow_schema(first.schema))
         return DrawnRows(None, first)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _PeopleOfPart:
+def _people_of_part(reading: DeclaredReading, batches: Batches) -> Batches:
     """Rows of a part as people, wherever the rows are: some at a time, or all if a column says whose they are."""
-
-    reading: DeclaredReading
-
-    def __call__(self, batches: Batches) -> Batches:
-        held = runs_of_rows(batches, _PEOPLE_AT_ONCE)
-        if self.reading.person is not None:
-            tables = list(held)
-            held = iter([pa.concat_tables(tables)] if tables else ())
-        for table in held:
-            frame = frame_of(self.reading.frame(self.reading.rows(table)[0]))
-            yield part_of(part_number(), {"people": frame})
+    held = runs_of_rows(batches, _PEOPLE_AT_ONCE)
+    if reading.person is not None:
+        tables = list(held)
+        held = iter([pa.concat_tables(tables)] if tables else ())
+    for table in held:
+        frame = frame_of(reading.frame(reading.rows(table)[0]))
+        yield part_of(part_number(), {"people": frame})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _CountPart:
+def _count_part(reading: DeclaredReading, work: Callable[[People], Ints], batches: Batches) -> Batches:
     """Counts of the people of a part, wherever they are."""
-
-    reading: DeclaredReading
-    work: Callable[[People], Ints]
-
-    def __call__(self, batches: Batches) -> Batches:
-        frames = (frame for batch in batches for frame in batch.column("frame").to_pylist())
-        whole = self.work(self.reading.nobody)
-        for frame in frames:
-            whole = whole + self.reading.people(table_of(frame)).total(self.work)
-        yield part_of(part_number(), {"counts": whole.tobytes()})
+    frames = (frame for batch in batches for frame in batch.column("frame").to_pylist())
+    whole = work(reading.nobody)
+    for frame in frames:
+        whole = whole + reading.people(table_of(frame)).total(work)
+    yield part_of(part_number(), {"counts": whole.tobytes()})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _DrawBatches:
+def _draw_batches(stored: StoredModel, rows: int, settings: PartitionSettings, batches: Batches) -> Batches:
     """Batches of rows of a released model, wherever they are drawn."""
+    from sfumato.engines.private import drawn_batches
 
-    stored: StoredModel
-    rows: int
-    settings: PartitionSettings
-
-    def __call__(self, batches: Batches) -> Batches:
-        from sfumato.engines.private import drawn_batches
-
-        numbers = (number for batch in batches for number in batch.column("id").to_pylist())
-        for table in drawn_batches(numbers, self.stored, self.rows, self.settings):
-            yield from table.combine_chunks().to_batches()
+    numbers = (number for batch in batches for number in batch.column("id").to_pylist())
+    for table in drawn_batches(numbers, stored, rows, settings):
+        yield from table.combine_chunks().to_batches()
 
 
 def _types_of_rows(prepared: Preparation, cuts: PartitionTree) -> Any:
@@ -225,38 +207,24 @@ def _block_of(frame: bytes) -> RowBlock:
     return RowBlock(table.drop_columns([_CELL]), table.column(_CELL).to_numpy())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Scan:
+def _scan_part(numbered: RowNumbering, scan: RowScan, batches: Batches) -> Batches:
     """First pass over a part of a data frame."""
-
-    numbered: RowNumbering
-    scan: RowScan
-
-    def __call__(self, batches: Batches) -> Batches:
-        first_pass = self.scan.of(self.numbered.runs(batches))
-        counts = {"rows": first_pass.rows, "held_out": first_pass.held_out, "highest": first_pass.highest}
-        frames = {"counts": write_json(counts, "canonical").encode()}
-        for name in ("sample", "witnesses", "outside"):
-            block: RowBlock = getattr(first_pass, name)
-            if len(block):
-                frames[name] = _frame_of_block(block)
-        yield part_of(part_number(), frames)
+    first_pass = scan.of(numbered.runs(batches))
+    counts = {"rows": first_pass.rows, "held_out": first_pass.held_out, "highest": first_pass.highest}
+    frames = {"counts": write_json(counts, "canonical").encode()}
+    found = {"sample": first_pass.sample, "witnesses": first_pass.witnesses, "outside": first_pass.outside}
+    frames |= {name: _frame_of_block(block) for name, block in found.items() if len(block)}
+    yield part_of(part_number(), frames)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _PartSampler:
+def _sample_part(numbered: RowNumbering, row_hash: RowHash, batches: Batches) -> Batches:
     """Draws a sample of a part."""
-
-    numbered: RowNumbering
-    row_hash: RowHash
-
-    def __call__(self, batches: Batches) -> Batches:
-        sampler = RowSampler(self.row_hash, "sample")
-        for block in self.numbered.runs(batches):
-            sampler.add(block)
-        found = sampler.done()
-        if len(found):
-            yield part_of(part_number(), {"rows": _frame_of_block(found)})
+    sampler = RowSampler(row_hash, "sample")
+    for block in numbered.runs(batches):
+        sampler.add(block)
+    found = sampler.done()
+    if len(found):
+        yield part_of(part_number(), {"rows": _frame_of_block(found)})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,18 +255,12 @@ class _PartAllocator:
                 yield from rows.append_column(_CELL, cell).combine_chunks().to_batches()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Sanitize:
+def _sanitize_group(task: PartitionTask, bits: int, table: pa.Table) -> pa.Table:
     """Sanitizes a cell: its frames, as they wait on disk elsewhere."""
-
-    task: PartitionTask
-    bits: int
-
-    def __call__(self, table: pa.Table) -> pa.Table:
-        number = table.column(_CELL)[0].as_py()
-        done = sanitize_partition(table.drop_columns([_CELL]), self.task, number)
-        frames = {str(place): frame for place, frame in enumerate(frames_of(done, self.bits))}
-        return pa.Table.from_batches([part_of(number, frames)])
+    number = table.column(_CELL)[0].as_py()
+    done = sanitize_partition(table.drop_columns([_CELL]), task, number)
+    frames = {str(place): frame for place, frame in enumerate(frames_of(done, bits))}
+    return pa.Table.from_batches([part_of(number, frames)])
 
 
 def _passes(rows: Sequence[Any]) -> Iterator[FirstPass]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.core.arrays import Bools, Floats, Ints
 from sfumato.core.compiled import compiled, fixed
-from sfumato.core.groups import check_feasible, check_partition, check_values
+from sfumato.core.groups import label_by_stratum
 from sfumato.core.groups.kmeans import holistic_groups, modified_groups
 from sfumato.core.progress import tell
 from sfumato.core.records import Layout
@@ -63,25 +63,17 @@ def partition(
         If a group came out smaller than a level inside it; nothing is released then.
     """
     check_options(grouping, effort)
-    check_feasible(levels, strata)
-    check_values(values)
-    labels = np.full(len(values), -1, dtype=np.int64)  # a record that no group takes is refused below
-    formed = 0
-    for stratum in np.unique(strata):
-        rows = np.flatnonzero(strata == stratum)
+
+    def group(rows: Ints) -> list[Ints]:
         own = fixed(values if len(rows) == len(values) else values[rows], np.float64)
         asked = fixed(levels[rows], np.int64)
         if grouping == "compact":
-            groups = compact_groups(own, asked, rng, effort=effort, search=search)
-        elif grouping == "paper":
-            groups = construct_groups(own, asked, rng.permutation(len(rows)))
-        else:
-            groups = _one_level_groups(own, int(asked.max()), grouping, rng)
-        sizes = [len(group) for group in groups]
-        labels[rows[np.concatenate(groups)]] = np.repeat(np.arange(formed, formed + len(groups)), sizes)
-        formed += len(groups)
-    check_partition(labels, levels)
-    return labels
+            return compact_groups(own, asked, rng, effort=effort, search=search)
+        if grouping == "paper":
+            return construct_groups(own, asked, rng.permutation(len(rows)))
+        return _one_level_groups(own, int(asked.max()), grouping, rng)
+
+    return label_by_stratum(values, levels, strata, group)
 
 
 def _one_level_groups(values: Floats, k: int, grouping: str, rng: np.random.Generator) -> list[Ints]:

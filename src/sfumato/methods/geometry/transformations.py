@@ -163,12 +163,7 @@ def translate(values: Floats, key: Key, columns: Sequence[str] | None = None) ->
         The names of the columns of V; by default those of the key, in its order.
     """
     key.check_operations((Add.op,), "translate")
-    place = key.places(values, columns)
-    moved = np.array(values, order="F")  # columns are worked on one by one
-    for step in key.steps:
-        assert isinstance(step, Add)
-        moved[:, place[step.column]] += step.term  # a'_j <- a_j + e_j
-    return moved
+    return hybrid(values, key, columns)
 
 
 def scale(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
@@ -182,12 +177,7 @@ def scale(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Flo
         N, with multiplications only.
     """
     key.check_operations((Mult.op,), "scale")
-    place = key.places(values, columns)
-    moved = np.array(values, order="F")  # columns are worked on one by one
-    for step in key.steps:
-        assert isinstance(step, Mult)
-        moved[:, place[step.column]] *= step.term  # a'_j <- a_j * e_j
-    return moved
+    return hybrid(values, key, columns)
 
 
 def rotate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Floats:
@@ -208,12 +198,7 @@ def rotate(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Fl
     Distances between rows, each column counted in its unit, stay as they are.
     """
     key.check_operations((Rotate.op,), "rotate")
-    place = key.places(values, columns)
-    moved = np.array(values, order="F")  # columns are worked on one by one
-    for step in key.steps:
-        assert isinstance(step, Rotate)
-        rotate_pair(moved, place[step.pair[0]], place[step.pair[1]], step.degrees, step.units)
-    return moved
+    return hybrid(values, key, columns)
 
 
 def rotate_pair(values: Floats, first: int, second: int, degrees: float, units: tuple[float, float]) -> None:
@@ -235,9 +220,9 @@ def hybrid(values: Floats, key: Key, columns: Sequence[str] | None = None) -> Fl
     moved = np.array(values, order="F")  # columns are worked on one by one
     for step in key.steps:
         if isinstance(step, Add):
-            moved[:, place[step.column]] += step.term
+            moved[:, place[step.column]] += step.term  # a'_j <- a_j + e_j
         elif isinstance(step, Mult):
-            moved[:, place[step.column]] *= step.term
+            moved[:, place[step.column]] *= step.term  # a'_j <- a_j * e_j
         else:
             rotate_pair(moved, place[step.pair[0]], place[step.pair[1]], step.degrees, step.units)
     return moved

@@ -14,7 +14,7 @@ from sfumato.core.distributions.amplification import GUARANTEES, solve_b
 from sfumato.core.distributions.noise import DiscreteLaplace, draw_laplace, snap
 from sfumato.core.errors import LevelError, OptionError, PrivacyLeakWarning, PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled
-from sfumato.core.groups import check_feasible, check_partition, check_values, eigen, facts_of_groups, response_weights
+from sfumato.core.groups import eigen, facts_of_groups, label_by_stratum, response_weights
 from sfumato.core.progress import tell
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.core.threads import one_blas_thread
@@ -176,23 +176,16 @@ def form_groups(
     from sfumato.core.groups.kmeans import filled_groups, holistic_groups
 
     levels = levels_to_reach(mechanism, records)
-    check_feasible(levels, records.strata)
-    check_values(records.values)
     scaled = records.values * np.sqrt(weights)
-    labels, formed = np.full(len(records), -1, dtype=np.int64), 0
-    for stratum in np.unique(records.strata):
-        rows = np.flatnonzero(records.strata == stratum)
+
+    def group(rows: Ints) -> list[Ints]:
         size = int(levels[rows].max())
         count = mechanism.groups or len(rows) // size
         if mechanism.grouping == "modified":
-            found = filled_groups(scaled[rows], count, rng)
-        else:
-            found = holistic_groups(scaled[rows], size, rng, clusters=count)
-        for place, group in enumerate(found, start=formed):
-            labels[rows[group]] = place
-        formed += len(found)
-    check_partition(labels, levels)
-    return levels, labels
+            return filled_groups(scaled[rows], count, rng)
+        return holistic_groups(scaled[rows], size, rng, clusters=count)
+
+    return levels, label_by_stratum(records.values, levels, records.strata, group)
 
 
 def most_components(layout: Layout) -> int:
