@@ -62,6 +62,12 @@ def numbers(path: Path) -> Any:
     return np.column_stack([table.column(name).cast(pa.float64()).to_numpy() for name in NAMES])
 
 
+def in_batches(source: Path, mechanism: Geometric, out: Path, **told: Any) -> Release:
+    """A file moved in batches by a new key beside the folder; without a report, unless one is asked for."""
+    told = {"new_key": out.with_name("key.toml"), "report": "time_limit" in told, **told}
+    return sanitize(source, mechanism, folder=out, engine="partitions", **told)
+
+
 def assert_gives_back(done: Release, key: Key, source: Path) -> None:
     """Every number comes back, but for what the rounding of the whole ages took."""
     moved, original = numbers(done.table), numbers(source)
@@ -80,9 +86,7 @@ def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
     tmp_path: Path, ending: str, mechanism: Geometric
 ) -> None:
     source, place = people(tmp_path / f"in.{ending}"), tmp_path / "key.toml"
-    done = sanitize(
-        source, mechanism, folder=tmp_path / "out", engine="partitions", new_key=place, batch_rows=50, report=False
-    )
+    done = in_batches(source, mechanism, tmp_path / "out", batch_rows=50)
     assert done.table.name == f"table.{ending.removesuffix('.gz')}"
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.rows for fact in done.certificate.facts if isinstance(fact, ShuffledWithin)] == [50]
@@ -91,10 +95,7 @@ def test_a_file_of_several_batches_verifies_and_its_key_gives_it_back(
 
 
 def test_a_file_of_one_batch_is_shuffled_whole(tmp_path: Path) -> None:
-    source = people(tmp_path / "in.parquet")
-    done = sanitize(
-        source, Rotation(), folder=tmp_path / "out", engine="partitions", new_key=tmp_path / "key.toml", report=False
-    )
+    done = in_batches(people(tmp_path / "in.parquet"), Rotation(), tmp_path / "out")
     assert [fact.rows for fact in done.certificate.facts if isinstance(fact, Shuffled)] == [ROWS]
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
 
@@ -105,15 +106,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
     monkeypatch.setattr(measure, "catalogue", lambda: (KNOWN_INPUT,))
     monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 120)
     source, out = people(tmp_path / "in.parquet"), tmp_path / "out"
-    done = sanitize(
-        source,
-        Rotation(),
-        folder=out,
-        engine="partitions",
-        new_key=tmp_path / "key.toml",
-        batch_rows=50,
-        time_limit=1,
-    )
+    done = in_batches(source, Rotation(), out, batch_rows=50, time_limit=1)
     note = f"Measured on a sample of 120 of the {ROWS} rows of the file"
     assert done.report is not None
     assert f"\n{note}" in done.report.summary()
@@ -129,7 +122,7 @@ def test_the_report_is_measured_on_a_sample_and_says_so_everywhere(
 
 def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: Path) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    sanitize(source, Translation(), folder=out, engine="partitions", new_key=place, batch_rows=50, time_limit=1)
+    in_batches(source, Translation(), out, batch_rows=50, time_limit=1)
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {
         *(f"release/{name}" for name in ("table.parquet", "certificate.json", "certificate.sig")),
@@ -147,12 +140,10 @@ def test_the_folder_holds_what_a_release_holds_and_no_term_of_the_key(tmp_path: 
 
 def test_a_given_key_moves_the_file_and_is_not_written(tmp_path: Path) -> None:
     source, place = people(tmp_path / "in.parquet"), tmp_path / "key.toml"
-    sanitize(source, Rotation(), folder=tmp_path / "one", engine="partitions", new_key=place, report=False)
+    in_batches(source, Rotation(), tmp_path / "one")
     key = Key.load(place)
     place.unlink()
-    done = sanitize(
-        source, Rotation(key=key), folder=tmp_path / "two", engine="partitions", batch_rows=50, report=False
-    )
+    done = in_batches(source, Rotation(key=key), tmp_path / "two", new_key=None, batch_rows=50)
     assert_gives_back(done, key, source)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "one", "two"]
 
@@ -162,27 +153,12 @@ def test_bounds_of_the_sample_do_not_bind_and_declared_ones_do(tmp_path: Path, m
     rows = [*range(20, 219), 1000.5]
     table = pa.table({"age": pa.array(rows, pa.float64()), "pay": np.arange(200.0) ** 1.5})
     pa.parquet.write_table(table, tmp_path / "in.parquet")
-    done = sanitize(
-        tmp_path / "in.parquet",
-        Translation(),
-        folder=tmp_path / "out",
-        engine="partitions",
-        new_key=tmp_path / "key.toml",
-        batch_rows=50,
-        report=False,
-    )
+    done = in_batches(tmp_path / "in.parquet", Translation(), tmp_path / "out", batch_rows=50)
     assert done.certificate.rows_out == 200
     declared = Field("age", Kind.CONTINUOUS, domain=Domain(declared=True, low=0, high=1000))
     schema = Schema((declared, Field("pay", Kind.CONTINUOUS)))
     with pytest.raises(SchemaError):
-        sanitize(
-            tmp_path / "in.parquet",
-            Translation(),
-            folder=tmp_path / "two",
-            engine="partitions",
-            schema=schema,
-            new_key=tmp_path / "other.toml",
-        )
+        in_batches(tmp_path / "in.parquet", Translation(), tmp_path / "two", schema=schema, new_key=tmp_path / "b.toml")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "key.toml", "out"]
 
 
@@ -200,27 +176,19 @@ def test_what_stops_the_move_leaves_neither_folder_nor_key(
 
     monkeypatch.setattr(FileRows, "transform", stop)
     with pytest.raises((error, SfumatoError)):
-        sanitize(source, Rotation(), folder=tmp_path / "out", engine="partitions", new_key=tmp_path / "key.toml")
+        in_batches(source, Rotation(), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out, place = people(tmp_path / "in.parquet"), tmp_path / "out", tmp_path / "key.toml"
-    sanitize(source, Rotation(), folder=out, engine="partitions", new_key=place, report=False)
+    in_batches(source, Rotation(), out)
     old = (out / "release" / "table.parquet").read_bytes(), place.read_bytes()
     with pytest.raises(OptionError):
-        sanitize(source, Rotation(), folder=out, engine="partitions", new_key=place, report=False, overwrite=True)
+        in_batches(source, Rotation(), out, overwrite=True)
     monkeypatch.setattr(Release, "_write_release", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        sanitize(
-            source,
-            Rotation(),
-            folder=out,
-            engine="partitions",
-            new_key=tmp_path / "new.toml",
-            report=False,
-            overwrite=True,
-        )
+        in_batches(source, Rotation(), out, new_key=tmp_path / "new.toml", overwrite=True)
     assert ((out / "release" / "table.parquet").read_bytes(), place.read_bytes()) == old
     assert not (tmp_path / "new.toml").exists()
 
@@ -228,19 +196,16 @@ def test_an_older_release_and_its_key_outlive_a_run_that_fails(tmp_path: Path, m
 def test_a_dry_run_repeats_to_the_byte(tmp_path: Path) -> None:
     source = people(tmp_path / "in.parquet")
     for name in ("one", "two"):
-        sanitize(
-            source,
-            Hybrid(),
-            folder=tmp_path / name,
-            engine="partitions",
-            new_key=tmp_path / f"{name}.toml",
-            batch_rows=50,
-            seed=4,
-            report=False,
-        )
+        in_batches(source, Hybrid(), tmp_path / name, new_key=tmp_path / f"{name}.toml", batch_rows=50, seed=4)
     tables = [(tmp_path / name / "release" / "table.parquet").read_bytes() for name in ("one", "two")]
     assert tables[0] == tables[1]
     assert (tmp_path / "one.toml").read_bytes() == (tmp_path / "two.toml").read_bytes()
+
+
+def test_without_a_seed_the_order_of_rows_differs(tmp_path: Path) -> None:
+    source, key = people(tmp_path / "in.parquet"), Key(tuple(Add(name, 1.0) for name in NAMES))
+    tables = [in_batches(source, Translation(key=key), tmp_path / name, new_key=None).table for name in ("one", "two")]
+    assert tables[0].read_bytes() != tables[1].read_bytes()
 
 
 def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
@@ -252,18 +217,10 @@ def test_missing_cells_and_categories_pass_only_if_told(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "in.parquet")
     place = tmp_path / "key.toml"
     with pytest.raises(PrivacyRefusal):
-        sanitize(tmp_path / "in.parquet", Rotation(), folder=tmp_path / "out", engine="partitions", new_key=place)
+        in_batches(tmp_path / "in.parquet", Rotation(), tmp_path / "out")
     assert not place.exists()
     mechanism = Rotation(pass_categories=True)
-    done = sanitize(
-        tmp_path / "in.parquet",
-        mechanism,
-        folder=tmp_path / "out",
-        engine="partitions",
-        new_key=place,
-        batch_rows=50,
-        time_limit=1,
-    )
+    done = in_batches(tmp_path / "in.parquet", mechanism, tmp_path / "out", batch_rows=50, time_limit=1)
     assert read_file(done.table)[0].column("age").null_count == int(gone.sum())
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert [fact.columns for fact in done.certificate.facts if isinstance(fact, Transformed)] == [("age", "pay")]
@@ -275,10 +232,7 @@ def test_public_columns_with_gaps_are_no_untouched_ones_in_batches_as_in_memory(
     table = pa.table({"age": rng.normal(size=120), "pay": rng.normal(size=120), "town": town, "rank": range(120)})
     pa.parquet.write_table(table, tmp_path / "in.parquet")
     told: dict[str, Any] = {"public": ["town", "rank"], "report": False}
-    place = tmp_path / "key.toml"
-    done = sanitize(
-        tmp_path / "in.parquet", Rotation(), folder=tmp_path / "out", engine="partitions", new_key=place, **told
-    )
+    done = in_batches(tmp_path / "in.parquet", Rotation(), tmp_path / "out", **told)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     assert done.certificate.facts == sf.sanitize(table, Rotation(), **told).certificate.facts
 
@@ -291,16 +245,8 @@ def test_other_mechanisms_and_other_than_one_key_are_refused_before_anything_is_
         with pytest.raises(OptionError, match="are for methods that move a file row by row"):
             sanitize(nowhere, Condensation(), folder=out, engine="partitions", **told)
     with pytest.raises(OptionError, match="give key= or new_key="):
-        sanitize(nowhere, Rotation(), folder=out, engine="partitions")
+        in_batches(nowhere, Rotation(), out, new_key=None)
     with pytest.raises(PrivacyRefusal):
-        sanitize(nowhere, Rotation(), folder=out, engine="partitions", new_key=out / "key.toml")
+        in_batches(nowhere, Rotation(), out, new_key=out / "key.toml")
     with pytest.raises(PrivacyRefusal, match="dry run"):
-        sanitize(
-            nowhere,
-            Rotation(),
-            folder=out,
-            engine="partitions",
-            new_key=tmp_path / "key.toml",
-            seed=1,
-            sign=tmp_path / "sign.pem",
-        )
+        in_batches(nowhere, Rotation(), out, seed=1, sign=tmp_path / "sign.pem")

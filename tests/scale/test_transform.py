@@ -24,11 +24,11 @@ from sfumato.engines.partitions.batches import try_on_sample
 from sfumato.engines.partitions.gather import PartitionSettings
 from sfumato.engines.partitions.memory_limit import Spill
 from sfumato.engines.partitions.run import FileRows
-from sfumato.methods.geometry import Add, Hybrid, Key, Mult, Rotate, invert
+from sfumato.methods.geometry import Add, Hybrid, Key, Mult, Rotate
 from sfumato.methods.geometry.facts import Transformed
 from sfumato.options import RunOptions
 from sfumato.tables.codec import Codec
-from sfumato.tables.schema import Domain, Field, Kind, Role, Schema
+from sfumato.tables.schema import Field, Kind, Role, Schema
 from sfumato.tables.source import form_of, open_people, runs_of_rows
 
 KEY = Key(
@@ -197,29 +197,6 @@ def test_the_facts_say_what_was_done_and_how_far_rows_were_shuffled(tmp_path: Pa
     assert whole.schema.names == columns
 
 
-def test_a_seed_repeats_the_order_and_without_one_it_differs(tmp_path: Path) -> None:
-    source = save(people(), tmp_path / "in.parquet")
-    tables = []
-    for number, seed in enumerate([5, 5, None, None]):
-        transform(source, tmp_path / f"{number}.parquet", KEY, seed=seed)
-        tables.append(load(tmp_path / f"{number}.parquet"))
-    assert tables[0].equals(tables[1])
-    assert not tables[2].equals(tables[3])
-
-
-def test_the_owner_of_the_key_gets_the_numbers_back(tmp_path: Path) -> None:
-    table = people()
-    transform(save(numbered(table), tmp_path / "in.parquet"), tmp_path / "out.parquet", KEY, public=("row",))
-    found = in_order(load(tmp_path / "out.parquet"))
-    back = invert(matrix(found), KEY, ("age", "salary", "debt"))
-    units = np.array([1.0, 1000.0, 500.0])  # half a year that rounding took is half a unit of every column turned with
-    np.testing.assert_allclose(back / units, matrix(table) / units, rtol=0, atol=0.51)
-    exact = people().set_column(0, "age", people().column("age").cast(pa.float64()))
-    transform(save(numbered(exact), tmp_path / "exact.parquet"), tmp_path / "back.parquet", KEY, public=("row",))
-    back = invert(matrix(in_order(load(tmp_path / "back.parquet"))), KEY, ("age", "salary", "debt"))
-    np.testing.assert_allclose(back / units, matrix(table) / units, rtol=0, atol=2e-6)  # of digits that are not written
-
-
 def test_a_fraction_in_a_column_of_whole_numbers_is_refused(tmp_path: Path) -> None:
     schema = Schema((Field("age", Kind.INTEGER), *(Field(name, Kind.CONTINUOUS) for name in ("salary", "debt"))))
     table = people().set_column(0, "age", pa.array([30.0] * 100 + [30.5]))
@@ -273,13 +250,6 @@ def test_a_cell_that_is_no_number_is_counted_never_shown_and_leaves_nothing_behi
         (tmp_path / f"in.{ending}").unlink()
     endless = people().set_column(2, "debt", pa.array([np.inf] + [1.0] * 100))
     refused(tmp_path, endless, "'debt' holds 1 infinite", SchemaError)
-
-
-def test_declared_bounds_hold_for_every_batch(tmp_path: Path) -> None:
-    old = Field("age", Kind.INTEGER, domain=Domain(declared=True, low=0, high=60))
-    schema = Schema((old, *(Field(name, Kind.CONTINUOUS) for name in ("salary", "debt"))))
-    table = people().set_column(0, "age", pa.array([30] * 99 + [61, 62]))
-    refused(tmp_path, table, "'age' holds 2 values outside its bounds", SchemaError, schema=schema, batch_rows=20)
 
 
 def test_terms_too_large_for_doubles_are_refused(tmp_path: Path) -> None:
