@@ -176,9 +176,9 @@ class Mechanism(Protocol):
 
 def check_parameters(mechanism: Any) -> None:
     """Refuse parameters of the wrong type; NumPy scalars become Python numbers."""
-    hints, values = types_of(mechanism.__class__), vars(mechanism)
+    hints = types_of(mechanism.__class__)
     for each in dataclasses.fields(mechanism):
-        value = values[each.name]
+        value = getattr(mechanism, each.name)
         if isinstance(value, np.number):
             value = value.item()
             object.__setattr__(mechanism, each.name, value)
