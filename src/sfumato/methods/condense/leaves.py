@@ -28,7 +28,7 @@ from sfumato.methods.condense.moves import (
     swap,
     write_gaps,
 )
-from sfumato.methods.condense.trees import below, start_groups
+from sfumato.methods.condense.trees import below, squared_gap, start_groups
 
 __all__ = [
     "GroupedRecords",
@@ -452,10 +452,7 @@ def _best_move(leaf: Leaf, inside: Floats, cost: Floats, i: int, lowest: int, fl
         slim = max(two - most / other, 0.0) + other * floor
         if size * (width / narrow - 1.0) + other * ((inside[b] + other * floor) / slim - 1.0) <= best:
             continue
-        apart = 0.0
-        for t in range(leaf.values.shape[1]):
-            gap = leaf.values[i, t] - leaf.values[j, t]
-            apart += gap * gap
+        apart = squared_gap(leaf.values, i, leaf.values, j)
         after = _cost(one - apart / size, size, floor) + _cost(two - apart / other, other, floor)
         gain = cost[a] + cost[b] - after
         if gain > best:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import inner, whole
+from sfumato.methods.condense.trees import squared_gap
 
 __all__ = [
     "NONE",
@@ -71,11 +72,7 @@ def _squared_gap(leaf: Leaf, i: int, j: int) -> float:
     """Squared distance of two records."""
     if leaf.gaps.shape[0] > 0:
         return float(leaf.gaps[i, j])
-    apart = 0.0
-    for t in range(leaf.values.shape[1]):
-        gap = leaf.values[i, t] - leaf.values[j, t]
-        apart += gap * gap
-    return apart
+    return squared_gap(leaf.values, i, leaf.values, j)
 
 
 @inner
@@ -102,10 +99,7 @@ def write_gaps(leaf: Leaf) -> None:
 def measure(leaf: Leaf, group: int) -> None:
     """Bring the distances to a centre, and those of its own records, up to date."""
     for i in range(leaf.values.shape[0]):
-        total = 0.0
-        for t in range(leaf.values.shape[1]):
-            gap = leaf.values[i, t] - leaf.centre[group, t]
-            total += gap * gap
+        total = squared_gap(leaf.values, i, leaf.centre, group)
         leaf.distance[group, i] = total
         if leaf.label[i] == group:
             leaf.own[i] = total
@@ -169,6 +163,17 @@ def highest_but(leaf: Leaf, group: int, record: int) -> int:
         if i != record and leaf.label[i] == group:
             bar = max(bar, leaf.level[i])
     return bar
+
+
+@inner
+def _settled_by_gaps(leaf: Leaf, a: int, b: int) -> bool:
+    """Note that two groups have changed, and bring them up to date if the gaps of all pairs are known."""
+    mark(leaf, a)
+    mark(leaf, b)
+    if leaf.gaps.shape[0] > 0:
+        refresh(leaf, a)
+        refresh(leaf, b)
+    return bool(leaf.gaps.shape[0] > 0)
 
 
 NONE, RELOCATE, SWAP = 0, 1, 2
@@ -236,11 +241,7 @@ def relocate(leaf: Leaf, i: int, b: int) -> None:
     a = leaf.label[i]
     left, right = leaf.size[a], leaf.size[b]
     leaf.label[i] = b
-    mark(leaf, a)
-    mark(leaf, b)
-    if leaf.gaps.shape[0] > 0:
-        refresh(leaf, a)
-        refresh(leaf, b)
+    if _settled_by_gaps(leaf, a, b):
         return
     for t in range(leaf.values.shape[1]):
         leaf.centre[a, t] += (leaf.centre[a, t] - leaf.values[i, t]) / (left - 1.0)
@@ -259,11 +260,7 @@ def swap(leaf: Leaf, i: int, j: int) -> None:
     """Exchange two records of different groups."""
     a, b = leaf.label[i], leaf.label[j]
     leaf.label[i], leaf.label[j] = b, a
-    mark(leaf, a)
-    mark(leaf, b)
-    if leaf.gaps.shape[0] > 0:
-        refresh(leaf, a)
-        refresh(leaf, b)
+    if _settled_by_gaps(leaf, a, b):
         return
     for t in range(leaf.values.shape[1]):
         gap = leaf.values[j, t] - leaf.values[i, t]

@@ -22,6 +22,7 @@ from sfumato.methods.condense import check_options
 from sfumato.methods.condense.compact import CompactSearch, compact_groups
 from sfumato.methods.condense.paper import construct_groups
 from sfumato.methods.condense.synthesize import redraw_coded
+from sfumato.methods.condense.trees import squared_gap
 
 __all__ = ["TRIED", "better_grouping", "can_begin", "can_try", "mdav_groups", "partition"]
 
@@ -252,7 +253,7 @@ def _take_groups(
 ) -> tuple[int, int]:
     """Take some more groups from the records left, which stay in the order of their rows."""
     d = values.shape[1]
-    centre = np.empty(d)
+    centre = np.empty((1, d))
     for _ in range(batch):
         if remaining < 2 * k:
             break
@@ -261,18 +262,15 @@ def _take_groups(
             total = 0.0
             for place in range(remaining):
                 total += values[left[place], t]
-            centre[t] = total / remaining
+            centre[0, t] = total / remaining
         for _turn in range(pair):
             far, widest = 0, -1.0
             for place in range(remaining):
-                apart = 0.0
-                for t in range(d):
-                    gap = values[left[place], t] - centre[t]
-                    apart += gap * gap
+                apart = squared_gap(values, left[place], centre, 0)
                 if apart > widest:
                     far, widest = left[place], apart
             for t in range(d):
-                centre[t] = values[far, t]
+                centre[0, t] = values[far, t]
             remaining = _take_nearest(values, centre, left, remaining, members[groups], distance)
             groups += 1
     return remaining, groups
@@ -281,13 +279,9 @@ def _take_groups(
 @compiled
 def _take_nearest(values: Floats, centre: Floats, left: Ints, remaining: int, group: Ints, distance: Floats) -> int:
     """Move the records nearest to a point from those left into a group."""
-    k, d = group.shape[0], values.shape[1]
-    held = 0
+    k, held = group.shape[0], 0
     for place in range(remaining):
-        apart = 0.0
-        for t in range(d):
-            gap = values[left[place], t] - centre[t]
-            apart += gap * gap
+        apart = squared_gap(values, left[place], centre, 0)
         if held == k and apart >= distance[k - 1]:
             continue
         spot = held if held < k else k - 1

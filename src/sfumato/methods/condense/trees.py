@@ -10,10 +10,20 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.compiled import compiled, inner, whole
 
-__all__ = ["Span", "around", "below", "mix", "principal_tree", "random_tree", "select", "start_groups"]
+__all__ = ["Span", "around", "below", "mix", "principal_tree", "random_tree", "select", "squared_gap", "start_groups"]
 
 _SAMPLE = 512  # records of a node that its principal axis is computed from
 _FEWEST = 4  # groups in a leaf: with fewer there is nothing to exchange
+
+
+@inner
+def squared_gap(a: Floats, i: int, b: Floats, j: int) -> float:
+    """Squared distance of row i of one matrix to row j of another."""
+    total = 0.0
+    for t in range(a.shape[1]):
+        gap = a[i, t] - b[j, t]
+        total += gap * gap
+    return total
 
 
 @inner
@@ -159,10 +169,7 @@ def around(values: Floats, level: Ints, order: Ints, key: Floats, low: int, high
     """Put the nearest records of one with a very high level first; give where they end."""
     rest, bound = high - low - level[who], 0
     for place in range(low, high):
-        apart = 0.0
-        for t in range(values.shape[1]):
-            gap = values[order[place], t] - values[who, t]
-            apart += gap * gap
+        apart = squared_gap(values, order[place], values, who)
         if level[order[place]] > rest:  # the rest could not meet it: it goes along, wherever it lies
             apart = -1.0
             bound += 1
@@ -261,19 +268,16 @@ def start_groups(values: Floats, level: Ints, label: Ints) -> int:
 def _farthest(values: Floats, left: Ints, done: int, last: int) -> int:
     """Find the record farthest from the mean of those left, or from the last seed."""
     n, d = values.shape
-    centre = np.empty(d)
+    centre = np.empty((1, d))
     for t in range(d):
-        centre[t] = values[last, t] if last >= 0 else 0.0
+        centre[0, t] = values[last, t] if last >= 0 else 0.0
     if last < 0:
         for place in range(done, n):
             for t in range(d):
-                centre[t] += values[left[place], t] / (n - done)
+                centre[0, t] += values[left[place], t] / (n - done)
     chosen, widest = left[done], -1.0
     for place in range(done, n):
-        apart = 0.0
-        for t in range(d):
-            gap = values[left[place], t] - centre[t]
-            apart += gap * gap
+        apart = squared_gap(values, left[place], centre, 0)
         if apart > widest or (apart == widest and left[place] < chosen):
             chosen, widest = left[place], apart
     return whole(chosen)
@@ -284,11 +288,7 @@ def _gather(values: Floats, level: Ints, left: Ints, done: int, key: Floats, see
     """Bring a seed and its nearest records next, until they are as many as the highest level among them."""
     n = values.shape[0]
     for place in range(done, n):
-        apart = 0.0
-        for t in range(values.shape[1]):
-            gap = values[left[place], t] - values[seed, t]
-            apart += gap * gap
-        key[left[place]] = apart
+        key[left[place]] = squared_gap(values, left[place], values, seed)
     key[seed] = -1.0
     select(left, key, done, n, done + highest - 1)
     lowest = highest
