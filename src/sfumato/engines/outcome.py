@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfumato.assess.risk.uniqueness import PopulationUniqueness
     from sfumato.engines.memory import ResolvedRun
 
-__all__ = ["Apart", "Comparison", "Outcome", "Recipe", "SeparateComparison", "bounds_kept"]
+__all__ = ["Apart", "Comparison", "Outcome", "Recipe", "bounds_kept"]
 
 _FORMAT = 1
 _RUNS = {

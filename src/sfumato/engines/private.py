@@ -161,12 +161,9 @@ __all__ = [
     "DRAWN_AT_ONCE",
     "DeclaredReading",
     "DrawnRows",
-    "buy_domains",
     "drawn_batches",
-    "refuse_observed",
     "run_private",
     "run_private_in_parts",
-    "to_buy",
     "write_drawn",
 ]
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sfumato.certificate import Certificate
 
 __all__ = [
-    "EVALUATION_FILES",
-    "OWNER_FILES",
     "OWNER_SCHEMA",
     "Contents",
     "check_folder",
@@ -33,7 +31,6 @@ __all__ = [
     "own_files",
     "plain_errors",
     "print_summary",
-    "refuse_own_inputs",
     "replacing_folder",
     "sha256_of",
     "write_report",

@@ -54,7 +54,6 @@ __all__ = [
     "asked_policy",
     "confidence_of",
     "despite_facts",
-    "is_audited",
     "judge",
     "judge_proof",
     "judge_report",

@@ -22,7 +22,7 @@ from sfumato.tables.source import TableSource, open_source
 from sfumato.tables.spreadsheet import FormulaCount, unquote_formulas, unquoted_names
 from sfumato.tables.workbook import MOST_CELLS, SQLITE, WORKBOOKS
 
-__all__ = ["MOST_BYTES", "ColumnCells", "ReleasedRows", "read_released"]
+__all__ = ["MOST_BYTES", "ColumnCells", "read_released"]
 
 MOST_BYTES = 1 << 36
 """Bytes that a released table may have, and unpack to, unless its reader grants more."""

@@ -33,7 +33,7 @@ from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in
 from sfumato.tuning.trials import Bench, Reading, TableOptions
 from sfumato.version import __version__
 
-__all__ = ["Alternative", "SizeSearch", "StopReason", "Tuning", "save_tuning", "write_tuning_page"]
+__all__ = ["SizeSearch", "StopReason", "Tuning", "save_tuning", "write_tuning_page"]
 
 _FORMAT = 2
 _LEARNT = 0.01  # utility above the score of chance, from which something is learned

@@ -37,7 +37,6 @@ from sfumato.tables.schema import Role, Schema
 from sfumato.tables.source import TableSource, runs_of_rows
 
 __all__ = [
-    "HEAD_ROWS",
     "MOST_VALUES",
     "SAMPLE_ROWS",
     "FirstPass",
@@ -47,7 +46,6 @@ __all__ = [
     "RowSampler",
     "RowScan",
     "ScannedRows",
-    "join_blocks",
     "prepare_partitions",
     "read_blocks",
     "witnesses",

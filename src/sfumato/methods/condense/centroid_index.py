@@ -22,11 +22,8 @@ from sfumato.core.threads import one_blas_thread
 from sfumato.methods.condense.slots import Slots
 
 __all__ = [
-    "ASKED",
     "BLOCK",
-    "BUILT",
     "LEAVES",
-    "LOOKED",
     "LOOSE",
     "SINCE",
     "WIDTH",

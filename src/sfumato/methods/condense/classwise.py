@@ -27,7 +27,6 @@ __all__ = [
     "MOST_CLASSES",
     "ClasswiseCondensation",
     "GroupSize",
-    "Layers",
     "approximate_gcd",
     "check_persons",
     "check_pure",

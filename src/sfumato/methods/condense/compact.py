@@ -37,7 +37,6 @@ from sfumato.methods.condense.trees import Span, principal_tree, random_tree
 __all__ = [
     "EFFORTS",
     "CompactSearch",
-    "Effort",
     "Grouping",
     "WorkerThreads",
     "collect",

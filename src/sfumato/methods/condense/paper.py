@@ -12,9 +12,7 @@ from sfumato.core.progress import tell
 __all__ = [
     "attrition",
     "cannibalize",
-    "closest_viable",
     "construct_groups",
-    "cost_of_joining",
     "place_deficient",
     "segment",
 ]

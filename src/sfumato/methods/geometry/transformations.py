@@ -32,7 +32,6 @@ __all__ = [
     "move",
     "number_blocks",
     "rotate",
-    "rotate_pair",
     "scale",
     "translate",
 ]

@@ -34,7 +34,6 @@ __all__ = [
     "ColumnCells",
     "block_rare",
     "columns_of_layout",
-    "count_equal_rows",
     "equivalence_classes",
     "modifiable",
     "named_columns",

@@ -16,7 +16,7 @@ from sfumato.methods.chain.columns import ChainColumn, read_columns
 from sfumato.methods.chain.draw import LEAST_GAIN
 from sfumato.methods.chain.trees import Tree, grow_tree
 
-__all__ = ["ColumnTree", "InferenceChannel", "PrunedTree", "entropy_of", "grow_on"]
+__all__ = ["InferenceChannel", "entropy_of", "grow_on"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

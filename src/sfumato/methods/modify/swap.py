@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from sfumato.methods.modify.rules import InferenceChannel
 
 __all__ = [
-    "RULES_FILE",
-    "WITHIN",
     "Downgrading",
     "Subsampling",
     "Swapping",

@@ -41,7 +41,6 @@ __all__ = [
     "make_noise",
     "number_blocks",
     "perturb_additively",
-    "perturb_multiplicatively",
     "perturb_with_shape",
 ]
 
