@@ -167,10 +167,8 @@ class _Search:
         """Columns of the highest risk dropped or coarsened on a sample, the change that helps most first."""
         plan, schema = self.plan, self.plan.schema
         order = plan.mechanism.order if isinstance(plan.mechanism, Chain) else None
-        target = None if schema.target is None else schema.target.name
         outside = [column_and_level(name, schema.names)[0] for name in self.options.quasi_identifiers]
-        spared = (target, plan.options.strata, str(plan.options.level), *(order or ()), *outside)
-        changes = changes_for(report.columns, schema, spared)
+        changes = changes_for(report.columns, schema, plan.options, (*(order or ()), *outside))
         cells = max(1, len(schema.encoded))
         table, people = _some(self.arrow, plan, int(np.clip(_SAMPLE_CELLS // cells, _FEWEST_PEOPLE, _SAMPLE)))
         if people < _FEWEST_PEOPLE:
@@ -318,10 +316,17 @@ class ColumnChange:
         return dataclasses.replace(schema, fields=fields)
 
 
-def changes_for(risks: Sequence[ColumnRisk], schema: Schema, spared: Sequence[str | None]) -> list[ColumnChange]:
-    """Changes of the columns that carry most of the risk: each dropped, and coarsened if an option can express that."""
+def changes_for(
+    risks: Sequence[ColumnRisk], schema: Schema, options: RunOptions, spared: Sequence[str] = ()
+) -> list[ColumnChange]:
+    """Changes of the columns that carry most of the risk: each dropped, and coarsened if an option can express that.
+
+    The target, the columns of strata and levels, and those ``spared`` stay as they are.
+    """
     changes: list[ColumnChange] = []
-    risky = [risk for risk in risks if risk.column not in spared and (risk.certain or risk.alone > 0 or risk.rare)]
+    target = None if schema.target is None else schema.target.name
+    fixed = {*spared, target, options.strata, str(options.level)}
+    risky = [risk for risk in risks if risk.column not in fixed and (risk.certain or risk.alone > 0 or risk.rare)]
     for risk in risky[:_MOST]:
         changes.append(ColumnChange(risk.column))
         wider = _coarsened(schema[risk.column])

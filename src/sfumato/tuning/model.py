@@ -180,7 +180,7 @@ class Tuning:
     def _beside(self, chosen: Candidate, other: Candidate) -> Alternative:
         uses, reading = self.bench.uses, self.bench.latest()[other]
         use = compare(uses[other], uses.get(chosen, {}))
-        mine = next((r for r in self.bench.readings if (r.candidate, r.part) == (chosen, reading.part)), None)
+        mine = self.bench.reading_of(chosen, reading.part)
         limit = None if reading.outlook.worst is None else reading.outlook.worst.limit
         leak = None
         if mine is not None and limit is not None and limit in mine.outlook.ends and limit in reading.outlook.ends:

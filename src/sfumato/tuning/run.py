@@ -411,22 +411,13 @@ class _Job:
 
     def _columns(self, part: Part) -> None:
         """Try on a sample what dropping or coarsening the columns that contribute most to the risk would do."""
-        best = next((each.reading for each in self.confirmed if each.holds), None)
-        nearest = best or max((each for each in self.confirmed), key=lambda each: each.chance, default=None)
-        reading = nearest.reading if isinstance(nearest, Confirmation) else nearest
-        if reading is None:
+        best = next((each for each in self.confirmed if each.holds), None)
+        nearest = best or max(self.confirmed, key=lambda each: each.chance, default=None)
+        if nearest is None:
             return
-        table = self.bench.table
-        spared = (
-            None if table.schema.target is None else table.schema.target.name,
-            table.options.strata,
-            str(table.options.level),
-        )
-        base = next(
-            (each for each in self.bench.readings if (each.candidate, each.part) == (reading.candidate, part.name)),
-            None,
-        )
-        for change in changes_for(reading.columns, table.schema, spared):
+        reading, table = nearest.reading, self.bench.table
+        base = self.bench.reading_of(reading.candidate, part.name)
+        for change in changes_for(reading.columns, table.schema, table.options):
             needed = self.clock.estimate(reading.candidate.method, part.people) * (1 if base else 2)
             if needed > self.clock.left:
                 return

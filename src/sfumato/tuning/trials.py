@@ -355,6 +355,10 @@ class Bench:
     originals: dict[str, Score] = field(default_factory=dict)
     watch: Callable[[Reading], None] | None = None  # is given every reading that is kept
 
+    def reading_of(self, candidate: Candidate, part: str) -> Reading | None:
+        """What a candidate gave on a part, if it was tried there."""
+        return next((each for each in self.readings if (each.candidate, each.part) == (candidate, part)), None)
+
     def read(self, candidate: Candidate, part: Part, change: ColumnChange | None = None) -> Reading:
         """Sanitize, attack, judge and score; of a run with a column changed nothing is kept here."""
         begin = perf_counter()
