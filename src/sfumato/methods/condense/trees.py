@@ -70,7 +70,7 @@ def random_tree(
     span: Span,
     bounds: Ints,
 ) -> int:
-    """Cut the groups of a span into leaves of at most so many groups and records, along random directions.
+    """Cut the groups of a span into leaves of at most ``most`` groups and records, along random directions.
 
     A direction joins two random centres of the node. Its randomness hangs on seed and place alone, so that parts of the
     tree can be built apart. Writes where leaves begin and returns how many there are.
