@@ -50,33 +50,26 @@ GROUPED = Grouped("MDAV", 100, 9, 10, 0, 0, 0, 0)
 FILLED = Grouped("K-means with small clusters filled from larger ones", 100, 4, 25, 0, 0, 0, 5)
 BLUR = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20)
 LEDGER = Opened("group sums", "the sum of the rows of each group", "sum", ("bank", "clinic", "shop"), 54, 1)
+
+
+def shuffled(*facts: Fact) -> tuple[Fact, ...]:
+    """Facts of a release of a hundred rows in random order."""
+    return (*AROUND, *facts, Shuffled(100))
+
+
 METHODS: dict[str, tuple[Fact, ...]] = {
-    "condense": (*AROUND, HeldOut(7), GROUPED, DRAWN, CountsKept(2, 1), Shuffled(100)),
-    "condense-rare-pooled": (
-        *AROUND,
+    "condense": shuffled(HeldOut(7), GROUPED, DRAWN, CountsKept(2, 1)),
+    "condense-rare-pooled": shuffled(
         RareValues("pool", 12, 3, 0, ("smoker",), True),
         TailsCoded("smooth", 12, 2, True),
         GROUPED,
         DRAWN,
         CountsKept(2, 1),
-        Shuffled(100),
     ),
-    "condense-rare-kept": (
-        *AROUND,
-        RareValues("keep", 12, 3),
-        TailsCoded("keep", 12, 2),
-        GROUPED,
-        DRAWN,
-        CountsKept(2, 1),
-        Shuffled(100),
+    "condense-rare-kept": shuffled(
+        RareValues("keep", 12, 3), TailsCoded("keep", 12, 2), GROUPED, DRAWN, CountsKept(2, 1)
     ),
-    "condense-equal-rows": (
-        *AROUND,
-        Stratified("town", 3, False),
-        Grouped("MDAV", 100, 20, 2, 0, 4, 0, 12),
-        DRAWN,
-        Shuffled(100),
-    ),
+    "condense-equal-rows": shuffled(Stratified("town", 3, False), Grouped("MDAV", 100, 20, 2, 0, 4, 0, 12), DRAWN),
     "condense-level-1": (
         Drawn("dry-run", "PCG64"),
         ColumnsDropped((), ()),
@@ -92,9 +85,8 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
         DespitePolicy("research", "inconclusive"),
     ),
-    "classwise": (*AROUND, RareValues("pool", 10, 2, 1), ClassPure("outcome", 3), GROUPED, DRAWN, Shuffled(100)),
-    "chain": (
-        *AROUND,
+    "classwise": shuffled(RareValues("pool", 10, 2, 1), ClassPure("outcome", 3), GROUPED, DRAWN),
+    "chain": shuffled(
         RareValues("lift", 5, 1),
         TailsCoded("code", 5, 2),
         HeldOut(7),
@@ -112,7 +104,6 @@ METHODS: dict[str, tuple[Fact, ...]] = {
             29,
             ("age",),
         ),
-        Shuffled(100),
     ),
     "chain-persons": (
         *AROUND,
@@ -147,7 +138,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(250),
         RowsDrawn(100, 250, "age > 60"),
     ),
-    "condense-scores": (*AROUND, GROUPED, DRAWN, Scored(2, 12), Shuffled(100)),
+    "condense-scores": shuffled(GROUPED, DRAWN, Scored(2, 12)),
     "condense-rows": (
         *AROUND,
         GROUPED,
@@ -156,42 +147,28 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(30),
         RowsDrawn(100, 30),
     ),
-    "laplace-pca": (*AROUND, FILLED, BLUR, CountsKept(1, 0), Shuffled(100)),
-    "noise": (
-        *AROUND,
+    "laplace-pca": shuffled(FILLED, BLUR, CountsKept(1, 0)),
+    "noise": shuffled(
         Noised("uniform", "additive", 0.5, 3, False, 2.0**-17),
         Enhanced(0.05, 5),
         Untouched(1, 2),
         BoundsKept(("age", "mark")),
-        Shuffled(100),
     ),
-    "noise-multiplicative": (*AROUND, Noised("gaussian", "multiplicative", 0.2, 1, False, 2.0**-18), Shuffled(100)),
-    "rotate": (
-        *AROUND,
-        Transformed(("rotate",), ("age", "pay"), 3),
-        TargetMoved("pay"),
-        Untouched(1, 0),
-        Shuffled(100),
-    ),
+    "noise-multiplicative": shuffled(Noised("gaussian", "multiplicative", 0.2, 1, False, 2.0**-18)),
+    "rotate": shuffled(Transformed(("rotate",), ("age", "pay"), 3), TargetMoved("pay"), Untouched(1, 0)),
     "scale-exact": (*AROUND, Transformed(("mult",), ("age",), 1, exact_digits=True), Shuffled(200)),
     "hybrid-in-runs": (*AROUND, Transformed(("add", "rotate"), ("age", "pay"), 4), ShuffledWithin(50)),
-    "randomize": (
-        *AROUND,
-        randomized_column("age", SPECS[0]),
-        randomized_column("town", SPECS[1]),
-        DomainsObserved(("town",)),
-        Shuffled(100),
+    "randomize": shuffled(
+        randomized_column("age", SPECS[0]), randomized_column("town", SPECS[1]), DomainsObserved(("town",))
     ),
-    "randomize-declared": (*AROUND, randomized_column("age", SPECS[0]), Untouched(0, 1), Shuffled(100)),
-    "randomize-unbounded": (*AROUND, randomized_column("age", SPECS[2]), Untouched(0, 1), Shuffled(100)),
-    "stream": (
-        *AROUND,
+    "randomize-declared": shuffled(randomized_column("age", SPECS[0]), Untouched(0, 1)),
+    "randomize-unbounded": shuffled(randomized_column("age", SPECS[2]), Untouched(0, 1)),
+    "stream": shuffled(
         Maintained("AY05 dynamic maintenance, started by MDAV", "paper", 5, 9, 3, 3, 2, 1, 1, 1, 6),
         EpochPublished(1, 9, 0, 90, 5),
         EpochPublished(2, 1, 8, 100, 7),
         RareValues("lift", 5, 1),
         TailsCoded("code", 5, 2),
-        Shuffled(100),
     ),
     "stream-measured": (
         *AROUND,
@@ -235,13 +212,8 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
         Unmeasured(),
     ),
-    "condense-linked": (
-        *AROUND,
-        PersonsApart(60),
-        PersonsLinked("released_person", 60, 2, ("sex", "town")),
-        GROUPED,
-        DRAWN,
-        Shuffled(100),
+    "condense-linked": shuffled(
+        PersonsApart(60), PersonsLinked("released_person", 60, 2, ("sex", "town")), GROUPED, DRAWN
     ),
     "condense-real-table": (
         Drawn("release", "ChaCha20"),
@@ -263,71 +235,38 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         Shuffled(100),
         PersonsBounded(100),
     ),
-    "swap": (*AROUND, Swapped("window", ("age", "pay"), (80, 40), 100, 5.0, missing=1), Shuffled(100)),
-    "swap-leaves": (
-        *AROUND,
-        Swapped("leaves", ("age",), (80,), 100, None, "class", 4, 20, 0),
-        Unchanged(("class", "town"), 1),
-        Shuffled(100),
+    "swap": shuffled(Swapped("window", ("age", "pay"), (80, 40), 100, 5.0, missing=1)),
+    "swap-leaves": shuffled(
+        Swapped("leaves", ("age",), (80,), 100, None, "class", 4, 20, 0), Unchanged(("class", "town"), 1)
     ),
-    "subsample": (*AROUND, Sampled(500, 100, 300, 60, True), Unchanged(("age", "town"), 2), Shuffled(100)),
-    "sample-rows": (*AROUND, Sampled(500, 100, 500, 100), Unchanged(("age", "town"), 0), Shuffled(100)),
-    "aggregate": (
-        *AROUND,
+    "subsample": shuffled(Sampled(500, 100, 300, 60, True), Unchanged(("age", "town"), 2)),
+    "sample-rows": shuffled(Sampled(500, 100, 500, 100), Unchanged(("age", "town"), 0)),
+    "aggregate": shuffled(
         Aggregated(("died", "born"), ("calendar", "file"), (2, 1)),
         Unchanged(("age",), 1),
         Alike(("age", "died"), 100, 1, 7),
-        Shuffled(100),
     ),
-    "block": (
-        *AROUND,
-        Blocked(("age", "pay"), (12, 0), 100, 6, True),
-        Alike(("age", "pay"), 100, 6, 0),
-        Unchanged(("age", "pay"), 1),
-        Shuffled(100),
+    "block": shuffled(
+        Blocked(("age", "pay"), (12, 0), 100, 6, True), Alike(("age", "pay"), 100, 6, 0), Unchanged(("age", "pay"), 1)
     ),
-    "block-rows": (
-        *AROUND,
-        Blocked(("age",), (12,), 100, 5, False),
-        Alike(("age",), 100, 5, 0),
-        Unchanged(("age",), 1),
-        Shuffled(100),
+    "block-rows": shuffled(Blocked(("age",), (12,), 100, 5, False), Alike(("age",), 100, 5, 0), Unchanged(("age",), 1)),
+    "downgrade": shuffled(
+        Downgraded("class", 100, 40, 0.1, 0.05, 3, 9, ("age", "pay"), (11, 3)), Unchanged(("age", "pay", "town"), 1)
     ),
-    "downgrade": (
-        *AROUND,
-        Downgraded("class", 100, 40, 0.1, 0.05, 3, 9, ("age", "pay"), (11, 3)),
-        Unchanged(("age", "pay", "town"), 1),
-        Shuffled(100),
-    ),
-    "downgrade-nothing": (*AROUND, Downgraded("class", 100, 40, 1.0, 0.9, 3, 9, (), ()), Shuffled(100)),
+    "downgrade-nothing": shuffled(Downgraded("class", 100, 40, 1.0, 0.9, 3, 9, (), ())),
     **{
-        f"transactions-{law.name}-{place}": (
-            *AROUND,
-            randomized_transactions(law, 6, declared=place == 0),
-            TransactionsReleased(100, law.width, 400, 0),
-            Shuffled(100),
+        f"transactions-{law.name}-{place}": shuffled(
+            randomized_transactions(law, 6, declared=place == 0), TransactionsReleased(100, law.width, 400, 0)
         )
         for place, law in enumerate(OPERATORS)
     },
-    "transactions-hide": (
-        *AROUND,
-        TransactionPersons(50, 4),
-        RulesHidden("consequent", 2, 0.01, 0.5, 9, 0),
-        TransactionsReleased(100, 30, 400, 0),
-        Shuffled(100),
+    "transactions-hide": shuffled(
+        TransactionPersons(50, 4), RulesHidden("consequent", 2, 0.01, 0.5, 9, 0), TransactionsReleased(100, 30, 400, 0)
     ),
-    "transactions-hide-antecedent": (
-        *AROUND,
-        RulesHidden("antecedent", 1, 0.3, 0.5, 0, 9),
-        TransactionsReleased(100, 30, 400, 0),
-        Shuffled(100),
+    "transactions-hide-antecedent": shuffled(
+        RulesHidden("antecedent", 1, 0.3, 0.5, 0, 9), TransactionsReleased(100, 30, 400, 0)
     ),
-    "transactions-block": (
-        *AROUND,
-        RulesBlocked(2, 0.01, 0.5, 0.1),
-        TransactionsReleased(100, 30, 400, 5),
-        Shuffled(100),
-    ),
+    "transactions-block": shuffled(RulesBlocked(2, 0.01, 0.5, 0.1), TransactionsReleased(100, 30, 400, 5)),
     "stream-persons": (
         *AROUND,
         Maintained("AY05 dynamic maintenance, started by MDAV", "strict", 6, 9, 0, 12, 0, 0, 0, 1, 0),
