@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.assess.measure import assess
-from sfumato.assess.study import study_of
+from sfumato.assess.study import StudyDetails, study_of
 from sfumato.methods.condense import Condensation
 from sfumato.tables.codec import Codec
 from sfumato.tables.levels import levels_of_table
@@ -92,7 +92,7 @@ def run(case: Case, folder: str | None) -> dict[str, Any]:
         facts=sanitized.facts,
         workings=sanitized.workings,
         holdout=holdout,
-        time_limit=case.budget,
+        details=StudyDetails(time_limit=case.budget),
         rng=seed,
     )
     report = assess(study)

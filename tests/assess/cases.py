@@ -14,7 +14,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import StudyResult, assess, draw_figures, held_out_notes, measure_study
 from sfumato.assess.report import Report
-from sfumato.assess.study import Sizes, Study, study_of
+from sfumato.assess.study import Sizes, Study, StudyDetails, study_of
 from sfumato.core.documents import plain
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
@@ -65,6 +65,13 @@ def fit(table: pa.Table, target: str | None = None) -> Codec:
     return Codec.fit(table, Schema.infer(table, target=target))
 
 
+def with_details(options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `study_of`, the details among them as one."""
+    details = {name: options[name] for name in options if name in StudyDetails._fields}
+    rest = {name: value for name, value in options.items() if name not in details}
+    return rest | {"details": StudyDetails(**details)}
+
+
 def study(
     original: pa.Table,
     released: pa.Table,
@@ -74,7 +81,7 @@ def study(
     sizes: Sizes | None = None,
     **more: Any,
 ) -> Study:
-    made = study_of(original, released, fit(original, target), rng=np.random.default_rng(seed), **more)
+    made = study_of(original, released, fit(original, target), rng=np.random.default_rng(seed), **with_details(more))
     return made if sizes is None else replace(made, sizes=sizes)
 
 

@@ -13,7 +13,7 @@ from sfumato.assess.findings import Finding
 from sfumato.assess.study import Sizes, Study, study_of
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
-from tests.assess.cases import draw_table
+from tests.assess.cases import draw_table, with_details
 
 
 def study(
@@ -31,7 +31,7 @@ def study(
     known = Schema.infer(original) if schema is None else schema
     codec = Codec.fit(original, known if target is None else known.with_role(Role.TARGET, target))
     held = draw_table(3) if holdout is None else holdout
-    made = study_of(original, released, codec, holdout=held, rng=np.random.default_rng(seed), **more)
+    made = study_of(original, released, codec, holdout=held, rng=np.random.default_rng(seed), **with_details(more))
     return made if sizes is None else dataclasses.replace(made, sizes=sizes)
 
 

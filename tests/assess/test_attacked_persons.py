@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,7 @@ from sfumato.assess.findings import gains
 from sfumato.assess.plain import risk_sentence
 from sfumato.assess.risk.closest import CLOSEST, NEIGHBOUR_RATIO
 from sfumato.assess.risk.uniqueness import RAREST_CATEGORY, UNIQUENESS, class_findings
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Study, StudyDetails, study_of
 from sfumato.core.neighbours import nearest, nearest_persons
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Role, Schema
@@ -44,7 +43,9 @@ def study() -> Study:
     codec = Codec.fit(table, schema)
     persons = np.repeat(np.arange(PERSONS), VISITS)
     original = table.select(["a", "b", "c"])
-    return study_of(original, original, codec, holdout=outside, persons=persons, rng=np.random.default_rng(3))
+    return study_of(
+        original, original, codec, holdout=outside, details=StudyDetails(persons=persons), rng=np.random.default_rng(3)
+    )
 
 
 def test_one_row_of_each_person_is_attacked() -> None:
@@ -96,7 +97,7 @@ def test_a_redraw_links_people_with_several_rows_no_more_than_people_held_out() 
             released,
             codec,
             holdout=outside,
-            persons=np.repeat(np.arange(PERSONS), VISITS),
+            details=StudyDetails(persons=np.repeat(np.arange(PERSONS), VISITS)),
             rng=np.random.default_rng(seed),
         )
         found = {finding.name: finding for finding in run_measure(LINKAGE, looked)}["linkage-euclid"]
@@ -174,7 +175,9 @@ def test_people_who_stand_three_times_in_the_table_are_found_as_often_as_once(me
         original, outside = (pa.concat_tables([each] * times) for each in (table, held))
         who, others = (np.tile(np.arange(len(each)), times) for each in (table, held))
         rng = np.random.default_rng(5)
-        looked = study_of(original, released, codec, holdout=outside, persons=who, held_persons=others, rng=rng)
+        looked = study_of(
+            original, released, codec, holdout=outside, details=StudyDetails(persons=who, held_persons=others), rng=rng
+        )
         return {
             each.name: (each.value, each.baseline, each.control, each.attempts) for each in run_measure(measure, looked)
         }
@@ -217,9 +220,10 @@ def test_nearest_persons_are_those_of_a_slow_search(seed: int, count: int, own: 
 def test_people_alike_in_known_columns_are_counted_once() -> None:
     table = pa.table({"town": ["a"] * 6 + ["b"] * 3, "pay": np.arange(9.0)})
     codec = Codec.fit(table, Schema.infer(table).without_rules())
-    told: dict[str, Any] = {"quasi_identifiers": ("town",), "rng": np.random.default_rng(1)}
-    rows = {each.name: each for each in class_findings(study_of(table, table, codec, **told))}
+    told, rng = StudyDetails(quasi_identifiers=("town",)), np.random.default_rng(1)
+    rows = {each.name: each for each in class_findings(study_of(table, table, codec, details=told, rng=rng))}
     whose = np.array([0, 1, 2, 3, 4, 5, 6, 6, 7])
-    people = {each.name: each for each in class_findings(study_of(table, table, codec, persons=whose, **told))}
+    told = told._replace(persons=whose)
+    people = {each.name: each for each in class_findings(study_of(table, table, codec, details=told, rng=rng))}
     assert rows["equivalence-class-smallest"].baseline == 3
     assert people["equivalence-class-smallest"].baseline == 2

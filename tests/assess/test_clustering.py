@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sfumato.assess.findings import Finding
-from sfumato.assess.study import MeasureOptions, Sizes, study_of
+from sfumato.assess.study import MeasureOptions, Sizes, StudyDetails, study_of
 from sfumato.assess.utility import clustering
 from sfumato.assess.utility.clustering import CLUSTERING, OWN_CLUSTERS, agreement, error
 from sfumato.core.errors import OptionError
@@ -150,7 +150,7 @@ def test_a_rotation_keeps_the_clusters_of_own_rows_and_not_those_of_the_plane() 
     assert value(findings["clustering-error"]) > value(findings[OWN]) + 0.1
 
 
-def turned_people(degrees: float, options: MeasureOptions | None = None) -> dict[str, Finding]:
+def turned_people(degrees: float, clusters: int | None = None) -> dict[str, Finding]:
     """Four clusters of ages and salaries, turned by a key that counts salaries in thousands [errata OZ03.1]."""
     rng = np.random.default_rng(4)
     corner = np.repeat([[-1, -1], [1, -1], [-1, 1], [1, 1]], 100, axis=0)
@@ -162,18 +162,26 @@ def turned_people(degrees: float, options: MeasureOptions | None = None) -> dict
     workings = KeyedOwnerDetails(origin=np.arange(400), key=key, units=key.units)
     facts = (Transformed(("rotate",), ("age", "salary"), 2),)
     chance = np.random.default_rng(5)
-    subject = study_of(before, after, codec, facts=facts, workings=workings, options=options, rng=chance)
+    subject = study_of(
+        before,
+        after,
+        codec,
+        facts=facts,
+        workings=workings,
+        details=StudyDetails(options=MeasureOptions(clusters=clusters)),
+        rng=chance,
+    )
     return found(OWN_CLUSTERS, subject)
 
 
 @pytest.mark.parametrize("degrees", [13.7, 60.0, 356.71])
 def test_a_turn_misclassifies_no_row_in_the_units_of_its_key_whoever_clusters(degrees: float) -> None:
     for count in (3, 4, 5):  # also if K is not that of the clusters
-        findings = turned_people(degrees, MeasureOptions(clusters=count))
+        findings = turned_people(degrees, count)
         assert [value(finding) for finding in findings.values()] == [0.0, 0.0, 0.0]
         assert f"{count} clusters by k-means in the units of the key" in findings[OWN].meaning
         assert "4 clusters in the original by density-based" in findings[f"{OWN}-density"].meaning
-    four = turned_people(degrees, MeasureOptions(clusters=4))
+    four = turned_people(degrees, 4)
     assert [base(finding) < 0.02 for finding in four.values()] == [True] * 3
     five = turned_people(degrees)
     assert base(five[OWN]) > 0.05  # five of four clusters are not stable

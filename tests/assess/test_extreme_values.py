@@ -20,7 +20,7 @@ from sfumato.assess.figures.bars import attack_figures
 from sfumato.assess.findings import Finding, gains
 from sfumato.assess.plain import risk_sentence, risky_kinds
 from sfumato.assess.report import Report
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Study, StudyDetails, study_of
 from sfumato.core.arrays import Floats, Ints
 from sfumato.engines import measured, memory
 from sfumato.engines.memory import run_in_memory
@@ -66,7 +66,7 @@ def studied(table: pa.Table, mechanism: Mechanism = METHODS["chain"], seed: int 
         compared.codec,
         facts=outcome.facts,
         workings=outcome.compared_workings,
-        records=compared.records,
+        details=StudyDetails(compared.records),
         rng=np.random.default_rng(seed),
     )
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.assess.risk.uniqueness import class_findings
-from sfumato.assess.study import study_of
+from sfumato.assess.study import StudyDetails, study_of
 from sfumato.core.errors import OptionError
 from sfumato.tables.codec import Codec
 from sfumato.tables.schema import Schema
@@ -34,7 +34,9 @@ def people(seed: int, rows: int = 80) -> pa.Table:
 
 def found(table: pa.Table, released: pa.Table, known: list[str], target: str | None = None) -> dict[str, Any]:
     codec = Codec.fit(table, Schema.infer(table, target=target))
-    study = study_of(table, released, codec, quasi_identifiers=known, rng=np.random.default_rng(1))
+    study = study_of(
+        table, released, codec, details=StudyDetails(quasi_identifiers=known), rng=np.random.default_rng(1)
+    )
     return {finding.name: finding for finding in class_findings(study)}
 
 

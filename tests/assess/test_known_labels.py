@@ -16,7 +16,7 @@ from sfumato.assess.attacks.inference import ATTRIBUTE_INFERENCE
 from sfumato.assess.attacks.linkage import LINKAGE, OWN_ROW_LINKAGE
 from sfumato.assess.findings import Finding
 from sfumato.assess.risk.uniqueness import class_findings
-from sfumato.assess.study import study_of
+from sfumato.assess.study import StudyDetails, study_of
 from sfumato.core.errors import OptionError
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.codec import Codec
@@ -65,7 +65,7 @@ def findings(
         released,
         codec,
         holdout=outside,
-        quasi_identifiers=known,
+        details=StudyDetails(quasi_identifiers=known),
         workings=workings,
         rng=np.random.default_rng(1),
     )

@@ -8,12 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.rare_combinations import RARE_COMBINATIONS
 from sfumato.assess.findings import Direction, Finding, difference_interval, gains
 from sfumato.assess.plain import risk_sentence
-from sfumato.assess.study import study_of
-from tests.assess.cases import draw_table, fit
+from tests.assess.cases import draw_table, found_by
 
 ROWS = 400
 
@@ -36,8 +34,7 @@ def people(seed: int, rows: int = ROWS, kinds: int = 9) -> pa.Table:
 
 
 def both(original: pa.Table, released: pa.Table, seed: int = 5, **more: Any) -> tuple[Finding, Finding]:
-    study = study_of(original, released, fit(original), rng=np.random.default_rng(seed), **more)
-    error, share = run_measure(RARE_COMBINATIONS, study)
+    error, share = found_by(RARE_COMBINATIONS, original, released, seed=seed, **more).values()
     return error, share
 
 

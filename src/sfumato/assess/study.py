@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,6 +40,7 @@ __all__ = [
     "Places",
     "Sizes",
     "Study",
+    "StudyDetails",
     "bits_of",
     "choose_sizes",
     "drawn_note",
@@ -452,6 +453,28 @@ def drawn_note(looked: int, rows: int, what: str = "rows") -> str:
     return f"; counted on {looked} {what} drawn at random" if looked < rows else ""
 
 
+class StudyDetails(NamedTuple):
+    """What is known of two tables beside their cells, and how they are to be measured.
+
+    ``records`` is the original as encoded before. Whom rows are about is given by ``persons`` and ``held_persons``, by
+    the records, or by the person columns of both tables. ``linked`` is the released person of each released row, where
+    rows of a person stay together; ``standings`` is how people stand in the whole tables where these are parts of them.
+    ``quasi_identifiers`` are the columns that an outsider is taken to know, who attacks with these, and rows alike in
+    them are counted; else outsiders are chosen by rule. A ``time_limit`` in seconds chooses how many rows are looked
+    at; where a policy is ``judged`` by the findings more people are attacked. ``options`` are the owner's choices.
+    """
+
+    records: Records | None = None
+    persons: Places | None = None
+    held_persons: Places | None = None
+    linked: Places | None = None
+    standings: tuple[PopulationUniqueness, ...] = ()
+    quasi_identifiers: Sequence[str] = ()
+    time_limit: float | None = None
+    judged: bool = False
+    options: MeasureOptions = MeasureOptions()
+
+
 def study_of(
     original: pa.Table,
     released: pa.Table,
@@ -459,38 +482,20 @@ def study_of(
     *,
     facts: tuple[Fact, ...] = (),
     workings: OwnerDetails | None = None,
-    records: Records | None = None,
     holdout: pa.Table | None = None,
-    persons: Places | None = None,
-    held_persons: Places | None = None,
-    time_limit: float | None = None,
-    judged: bool = False,
-    quasi_identifiers: Sequence[str] = (),
-    linked: Places | None = None,
-    standings: tuple[PopulationUniqueness, ...] = (),
-    options: MeasureOptions | None = None,
+    details: StudyDetails = StudyDetails(),  # noqa: B008 (immutable)
     rng: np.random.Generator,
 ) -> Study:
-    """Read both tables, and the rows held out, as measures see them.
-
-    The codec is fitted on the original, and ``records`` is the original as encoded before. ``holdout`` are rows
-    that were held out. Whom rows are about is given by ``persons`` and ``held_persons``, by the
-    records, or by the person columns of both tables. A ``time_limit`` in seconds chooses how many rows are looked
-    at; where a policy is ``judged`` by the findings more people are attacked. ``quasi_identifiers`` are the columns
-    that an outsider is taken to know, who attacks with these, and rows alike in them are counted; else outsiders
-    are chosen by rule. ``linked`` is the released person of each released row, where rows of a person stay
-    together; ``standings`` is how people stand in the whole tables where these are parts of them. ``options`` are
-    the owner's choices of measures.
-    """
+    """Read both tables, and the rows held out, as measures see them; the codec is fitted on the original."""
     outside = None if holdout is None or holdout.num_rows == 0 else holdout
-    options = options or MeasureOptions()
+    options, held_persons = details.options, details.held_persons
     predicted = next((field for field in codec.schema.encoded if field.role is Role.TARGET), None)
     if options.accurate_within is not None and (predicted is None or predicted.kind in (Kind.NOMINAL, Kind.BOOLEAN)):
         raise OptionError("--accurate-within is for a target of numbers or dates; name one with --target, or drop it")
     target = None if predicted is None else predicted.name
-    whose = persons_of_table(original, codec.schema) if records is None else records.persons
-    records = codec.encode(original, unseen="mean") if records is None else records
-    columns = len(codec.schema.encoded)
+    whose = persons_of_table(original, codec.schema) if details.records is None else details.records.persons
+    records = codec.encode(original, unseen="mean") if details.records is None else details.records
+    rows, coordinates = max(original.num_rows, released.num_rows), records.values.shape[1]
 
     def encoded(table: pa.Table) -> Matrix:
         return _within_reach(codec.encode(table, unseen="mean").values)
@@ -505,17 +510,15 @@ def study_of(
         facts,
         workings or OwnerDetails(),
         target,
-        choose_sizes(
-            max(original.num_rows, released.num_rows), records.values.shape[1], columns, time_limit, judged=judged
-        ),
+        choose_sizes(rows, coordinates, len(codec.schema.encoded), details.time_limit, judged=details.judged),
         tuple(int(word) for word in rng.integers(0, 2**32, size=_WORDS)),
         codec.schema.rules,
         codec.schema.names,
-        whose if persons is None else persons,
+        whose if details.persons is None else details.persons,
         persons_of_table(outside, codec.schema) if held_persons is None and outside is not None else held_persons,
-        tuple(quasi_identifiers),
-        linked,
-        standings,
+        tuple(details.quasi_identifiers),
+        details.linked,
+        details.standings,
         options,
     )
 

@@ -13,7 +13,7 @@ from sfumato.assess.findings import Finding, privacy_first
 from sfumato.assess.glossary import percent
 from sfumato.assess.measure import assess, assess_apart, epoch_findings
 from sfumato.assess.report import Report, Verdict
-from sfumato.assess.study import MeasureOptions, Study, study_of
+from sfumato.assess.study import MeasureOptions, Study, StudyDetails, study_of
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Apart, Comparison, Outcome
@@ -61,14 +61,16 @@ def study_outcome(outcome: Outcome, options: PublishOptions, rng: np.random.Gene
         comparison.codec,
         facts=outcome.facts,
         workings=outcome.compared_workings,
-        records=comparison.records,
         holdout=comparison.outside,
-        time_limit=options.time_limit,
-        judged=options.policy is not None,
-        quasi_identifiers=known_of(known, comparison.codec.schema),
-        linked=comparison.linked,
-        standings=comparison.standings,
-        options=measure_options(options),
+        details=StudyDetails(
+            comparison.records,
+            linked=comparison.linked,
+            standings=comparison.standings,
+            quasi_identifiers=known_of(known, comparison.codec.schema),
+            time_limit=options.time_limit,
+            judged=options.policy is not None,
+            options=measure_options(options),
+        ),
         rng=rng,
     )
 
@@ -144,11 +146,13 @@ def _unseen_study(outcome: Outcome, study: Study, options: PublishOptions, rando
         released,
         codec,
         facts=outcome.facts,
-        records=run.job.records.take(rows),
         holdout=original.take(others),
-        held_persons=whose[others],
-        time_limit=options.time_limit,
-        options=study.options,
+        details=StudyDetails(
+            run.job.records.take(rows),
+            held_persons=whose[others],
+            time_limit=options.time_limit,
+            options=study.options,
+        ),
         rng=rng,
     )
 

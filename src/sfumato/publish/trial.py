@@ -18,7 +18,7 @@ from sfumato.assess.algebra import Measure, run_measure
 from sfumato.assess.findings import Finding
 from sfumato.assess.measure import basic, catalogue
 from sfumato.assess.report import ExceededLimit, Report, Ruling, Verdict
-from sfumato.assess.study import Study, study_of
+from sfumato.assess.study import Study, StudyDetails, study_of
 from sfumato.core.arrays import Bools
 from sfumato.core.documents import plain
 from sfumato.core.errors import SfumatoError
@@ -207,9 +207,11 @@ def _study_shadow(
         released,
         run.job.codec,
         holdout=outside,
-        persons=None if persons is None else persons[member],
-        held_persons=None if persons is None else persons[~member],
-        options=measure_options(options),
+        details=StudyDetails(
+            persons=None if persons is None else persons[member],
+            held_persons=None if persons is None else persons[~member],
+            options=measure_options(options),
+        ),
         rng=Randomness(trial.seed).generator(f"assess {turn}"),
     )
 
