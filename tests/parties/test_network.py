@@ -228,7 +228,7 @@ def test_a_failure_wakes_whoever_polls_the_event(tmp_path: Path) -> None:
                 channel.receive(rank, "ready")
             raise PartyError("enough")
         channel.send(1, "ready", b"")
-        return channel.failed.wait(300.0)
+        return channel.inbox.failed.wait(300.0)
 
     ends = run_all(make_places(tmp_path), work)
     assert ends[0] is True
@@ -243,7 +243,7 @@ def test_a_party_that_lives_and_sends_nothing_is_named_when_its_step_is_over(tmp
             assert told.wait(300.0)  # who ends before would be named for that
             return None
         if channel.rank == 0:  # waits for one who waits itself, and knows it
-            while channel._inbox._waiting_for.get(1) != (2,):
+            while channel.inbox._waiting_for.get(1) != (2,):
                 time.sleep(0.01)
         try:
             return channel.receive(channel.rank + 1, "never")
@@ -268,7 +268,7 @@ def test_a_party_that_takes_nothing_is_named_when_its_step_is_over(
     def work(channel: NetworkChannel) -> None:
         if channel.rank == 0:
             channel.send(1, "much", b"x")
-        assert channel.failed.wait(300.0)
+        assert channel.inbox.failed.wait(300.0)
 
     ends = run_all(make_places(tmp_path, ("ann", "ben"), timeout=20.0, step=0.5), work)
     assert "party 'ben' is connected but did not advance" in str(ends[0])

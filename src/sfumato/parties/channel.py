@@ -37,24 +37,20 @@ class PartyChannel(Protocol):
         Of all parties, in the order of their ranks.
     sent, messages : int
         Bytes and messages that this party has sent.
+    inbox : Inbox
+        What has come, and the first failure.
     """
 
     rank: int
     names: tuple[str, ...]
     sent: int
     messages: int
+    inbox: Inbox
 
     @property
     def parties(self) -> int:
         """Number of parties."""
         return len(self.names)
-
-    def check_kind(self, sender: int, sent_kind: str, kind: str) -> None:
-        """Refuse a message of another kind than the expected one."""
-        if sent_kind != kind:
-            raise PartyError(
-                f"party {self.names[sender]!r} sent {sent_kind!r} where {kind!r} was due; start all parties again"
-            )
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Send a message of this kind to a party."""
@@ -67,6 +63,10 @@ class PartyChannel(Protocol):
         PartyError
             If any party has given up, is gone or stays silent too long.
         """
+        sent_kind, payload = self.inbox.take(sender)
+        if sent_kind != kind:
+            raise PartyError(f"party {self.names[sender]!r} sent {sent_kind!r} where {kind!r} was due; {_RESTART}")
+        return payload
 
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:
         """Report to the others which parties this one waits for, until the block ends."""
@@ -198,7 +198,7 @@ class LocalChannel(PartyChannel):
     """A channel between threads of one process, which puts messages into the inboxes of the others."""
 
     def __init__(self, rank: int, inboxes: tuple[Inbox, ...]) -> None:
-        self.rank, self.names = rank, inboxes[rank].names
+        self.rank, self.names, self.inbox = rank, inboxes[rank].names, inboxes[rank]
         self.sent = self.messages = 0
         self._inboxes, self._closed = inboxes, False
 
@@ -207,12 +207,6 @@ class LocalChannel(PartyChannel):
         self._inboxes[to].put(self.rank, kind, payload)
         self.sent += len(payload)
         self.messages += 1
-
-    def receive(self, sender: int, kind: str) -> bytes:
-        """Wait for the next message of another thread."""
-        sent_kind, payload = self._inboxes[self.rank].take(sender)
-        self.check_kind(sender, sent_kind, kind)
-        return payload
 
     def waiting(self, *_: int) -> AbstractContextManager[None]:
         """Threads that wait for each other end together."""

@@ -47,18 +47,18 @@ class NetworkChannel(PartyChannel):
     """One party's connections to all others; see `sfumato.parties.channel.PartyChannel`.
 
     Made by `connect`. A party that gives up, closes, dies or stays silent for longer than the timeout fails the
-    channel: ``failed`` is set, and whatever waits raises `PartyError` with one sentence.
+    channel: ``inbox.failed`` is set, and whatever waits raises `PartyError` with one sentence.
     """
 
     def __init__(self, settings: NetworkSettings) -> None:
         self.rank, self.names = settings.rank, settings.names
         self.sent = self.messages = 0
         self._settings = settings
-        self._inbox = Inbox(settings.names, settings.step)
+        self.inbox = Inbox(settings.names, settings.step)
         self._connections: dict[int, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._relay: EngineRelay | None = None
-        self._rendezvous = Rendezvous(settings, self._inbox, self._on_connection)
+        self._rendezvous = Rendezvous(settings, self.inbox, self._on_connection)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="sfumato network", daemon=True)
         self._every = min(_HEARTBEAT, settings.timeout / 5)  # seconds between two signs of life
@@ -109,60 +109,36 @@ class NetworkChannel(PartyChannel):
                 channel.close()
 
     @property
-    def failed(self) -> threading.Event:
-        """Set as soon as any party has failed."""
-        return self._inbox.failed
-
-    @property
-    def failure(self) -> str:
-        """What failed, in one sentence; nothing while all is well."""
-        return self._inbox.failure
-
-    @property
     def bytes_sent(self) -> int:
         """Bytes that this party has sent over the network, with TLS and heartbeats."""
         return sum(connection.stream.bytes_sent for connection in self._connections.values())
-
-    def check(self) -> None:
-        """Raise `PartyError` if any party has failed."""
-        self._inbox.check()
 
     def send(self, to: int, kind: str, payload: bytes) -> None:
         """Send bytes to a party; returns when they are on their way."""
         if len(payload) > MOST_MESSAGE:
             raise PartyError(f"a message has at most {MOST_MESSAGE >> 20} MiB; use fewer rows")
-        self.check()
+        self.inbox.check()
         try:
             with self.waiting(to):
                 self._call(self._connections[to].send(kind, payload))
         except ConnectionLost:
-            self._inbox.failed.wait(_POLL)
-            self.check()
+            self.inbox.failed.wait(_POLL)
+            self.inbox.check()
             raise PartyError(
                 f"party {self.names[to]!r} has ended its run before this party; start all parties again"
             ) from None
         self.sent += len(payload)
         self.messages += 1
 
-    def receive(self, sender: int, kind: str) -> bytes:
-        """Wait for the next bytes of a party."""
-        sent_kind, payload = self._inbox.take(sender)
-        self.check_kind(sender, sent_kind, kind)
-        return payload
-
     def waiting(self, *ranks: int) -> AbstractContextManager[None]:
         """Report to the others which parties this one waits for, so that the slow one can be named."""
-        return self._inbox.waiting(*ranks)
-
-    def blocking_parties(self) -> str:
-        """Names of the parties that this one waits for."""
-        return self._inbox.blocking_parties()
+        return self.inbox.waiting(*ranks)
 
     def open_relay(self, computing: tuple[int, ...]) -> EngineRelay:
         """Relay between the engines of the computing parties; only they call this."""
         if self.rank not in computing or self._relay is not None:
             raise ValueError("a party that computes opens one relay")
-        relay = EngineRelay(self.rank, computing, self._rendezvous.call, self._inbox, self._settings.timeout)
+        relay = EngineRelay(self.rank, computing, self._rendezvous.call, self.inbox, self._settings.timeout)
         self._call(relay.open())
         self._relay = relay
         return relay
@@ -200,9 +176,9 @@ class NetworkChannel(PartyChannel):
                     if future.done():
                         raise
                 if watch:
-                    self.check()
+                    self.inbox.check()
                     if time.monotonic() > end:
-                        raise self._inbox.step_expired()
+                        raise self.inbox.step_expired()
         except BaseException:
             future.cancel()
             raise
@@ -214,7 +190,7 @@ class NetworkChannel(PartyChannel):
 
     def _on_connection(self, rank: int, kind: str, stream: TlsStream) -> None:
         if kind == "channel":
-            connection = Connection(rank, stream, self._inbox)
+            connection = Connection(rank, stream, self.inbox)
             self._connections[rank] = connection
             self._start(connection.listen())
         else:
@@ -246,7 +222,7 @@ class NetworkChannel(PartyChannel):
                     connection.last_heard += slept  # this party was stopped itself: read what has come first
                 elif now - connection.last_heard > patience:
                     silent = f"has given no sign of life for {self._settings.timeout:g} seconds"
-                    self._inbox.fail(PartyError(f"party {connection.name!r} {silent}; start all parties again"))
+                    self.inbox.fail(PartyError(f"party {connection.name!r} {silent}; start all parties again"))
                 connection.heartbeat()
             last = now
 
@@ -320,7 +296,7 @@ def connected(config: PartyConfig, version: str) -> Iterator[tuple[NetworkChanne
     except SfumatoError as error:
         channel.abort(str(error))
         if isinstance(error, PartyError):
-            channel.check()  # an engine ends with the party at its other side: that is what to say
+            channel.inbox.check()  # an engine ends with the party at its other side: that is what to say
         raise
     except BaseException as error:
         channel.abort(f"it met a {type(error).__name__}")
@@ -356,8 +332,8 @@ def _engine(config: PartyConfig, channel: NetworkChannel) -> Engine | None:
         python=config.interpreter,
         timeout=_ENGINE_TIMEOUTS * config.timeout,
         longest=config.step,
-        failed=lambda: channel.failure,
-        blocking=channel.blocking_parties,
+        failed=lambda: channel.inbox.failure,
+        blocking=channel.inbox.blocking_parties,
     )
 
 

@@ -24,7 +24,7 @@ from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import OptionError
 from sfumato.survey.reconstruct.bands import Bands
-from sfumato.survey.reconstruct.channel import DomainCells, cut_outputs, summed
+from sfumato.survey.reconstruct.channel import DomainCells, cut_outputs, output_cells, summed
 
 __all__ = [
     "SHARES",
@@ -351,7 +351,7 @@ def moments_of(codes: Ints, spec: NoiseSpec) -> RecordMoments | None:
     cells = DomainCells(domain, cuts, False)
     outputs = cut_outputs(cells, operator, codes)
     chances = summed(operator, cuts, outputs)
-    places = codes if outputs is None else np.searchsorted(outputs, codes, side="right") - 1
+    places = output_cells(codes, outputs, operator)
     centres = np.arange(2.0) if isinstance(domain, Labels) else cells.centres
     found = [_unbiased(chances, places, each) for each in (centres, centres**2)]
     if found[0] is None or found[1] is None:

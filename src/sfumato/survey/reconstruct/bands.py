@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from sfumato.core.arrays import Floats, Ints
-from sfumato.core.errors import TooFew
+from sfumato.core.errors import OptionError, TooFew
 from sfumato.core.progress import tell
 from sfumato.survey.reconstruct.channel import Channel, shares_let_through
 
@@ -186,6 +186,14 @@ def _records_needed(channel: Channel, least: float = LEAST) -> float:
     """
     best = float(channel.shares[0]) if channel.inputs > 1 else 1.0
     return math.inf if best <= 1e-12 else float(math.ceil(least / best - 1e-9))
+
+
+def check_precision(bands: float, least: float) -> None:
+    """Refuse a level of bands that is no probability, and a number of plain records that is none."""
+    if isinstance(bands, bool) or not 0 < bands < 1:
+        raise OptionError("the level of bands must lie between 0 and 1")
+    if isinstance(least, bool) or not 0 <= least < float("inf"):
+        raise OptionError("the least number of plain records must be 0 or more")
 
 
 def refuse_too_few(channel: Channel, records: int, least: float) -> None:

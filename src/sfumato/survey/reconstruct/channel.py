@@ -39,6 +39,7 @@ __all__ = [
     "cut_domain",
     "cut_outputs",
     "onto_simplex",
+    "output_cells",
     "refine",
     "shares_let_through",
     "summed",
@@ -439,6 +440,13 @@ def cut_outputs(cells: DomainCells, operator: Operator, codes: Ints) -> Ints | N
     below = _outside(int(-codes.min(initial=0)), width, len(cells))
     above = _outside(int(codes.max(initial=0)) - operator.size + 1, width, len(cells))
     return np.concatenate([-below[::-1], cells.cuts, operator.size + above])
+
+
+def output_cells(codes: Ints, outputs: Ints | None, operator: Operator) -> Ints:
+    """Cell of each released value, by the cuts of `cut_outputs`; additive noise has a cell more below the first."""
+    if outputs is None:
+        return codes
+    return np.searchsorted(outputs, codes, side="right") - (0 if isinstance(operator, Additive) else 1)
 
 
 def _outside(reach: int, width: int, inside: int) -> Ints:

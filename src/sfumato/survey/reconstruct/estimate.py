@@ -23,6 +23,7 @@ from sfumato.survey.reconstruct.bands import (
     Bands,
     Plain,
     cell_bands,
+    check_precision,
     effective_records,
     refuse_too_few,
     refuse_worthless,
@@ -36,6 +37,7 @@ from sfumato.survey.reconstruct.channel import (
     coarsening,
     cut_domain,
     cut_outputs,
+    output_cells,
     refine,
     summed,
 )
@@ -112,7 +114,8 @@ def reconstruct(
     >>> found.probability.round(2)
     array([0.3, 0.7])
     """
-    _check(stop, method, bands, least, limit)
+    check_precision(bands, least)
+    _check_method(stop, method, limit)
     codes = spec.encode_output(released).ravel()
     cells = cut_domain(spec.domain, spec.operator, intervals)
     channel, notes = _channel(spec, cells, cut_outputs(cells, spec.operator, codes), method)
@@ -150,17 +153,13 @@ def reconstruct(
     return replace(found, answers=mean_and_quantiles(known, fine.parts, found.quantile, first, classes=classes))
 
 
-def _check(stop: str | None, method: str, bands: float, least: float, limit: int) -> None:
+def _check_method(stop: str | None, method: str, limit: int) -> None:
     if method not in ("auto", *METHODS):
         raise OptionError(f"there is no method {method!r}; choose one of auto, {', '.join(METHODS)}")
     if stop is not None and stop not in (HELD_OUT, *STOPS):
         raise OptionError(f"there is no stop {stop!r}; choose one of {', '.join((HELD_OUT, *STOPS))}")
     if stop is not None and method == "direct":
         raise OptionError("the direct method does not iterate, so it has no stop; leave the stop out")
-    if isinstance(bands, bool) or not 0 < bands < 1:
-        raise OptionError("the level of bands must lie between 0 and 1")
-    if isinstance(least, bool) or not 0 <= least < float("inf"):
-        raise OptionError("the least number of plain records must be 0 or more")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise OptionError("the limit of iterations must be a whole number above 0")
 
@@ -178,9 +177,8 @@ def _channel(spec: NoiseSpec, cells: DomainCells, outputs: Ints | None, method: 
     return Channel(exact), notes
 
 
-def _count(codes: Ints, outputs: Ints | None, channel: Channel, *, tails: bool) -> Floats:
+def _count(places: Ints, channel: Channel) -> Floats:
     """N(I_s)."""
-    places = codes if outputs is None else np.searchsorted(outputs, codes, side="right") - (0 if tails else 1)
     counts = np.bincount(places, minlength=channel.outputs).astype(np.float64)
     lost = int(counts[~(channel.matrix > 0).any(axis=0)].sum())
     if lost:
@@ -216,7 +214,7 @@ def _count_released(
     parts, begins = refine(cells, spec.operator) if split else (cells, np.arange(len(cells)))
     outputs = cut_outputs(parts, spec.operator, codes)
     fine = channel if parts is cells else Channel(summed(spec.operator, parts.cuts, outputs))
-    return ReleasedCounts(_count(codes, outputs, fine, tails=isinstance(spec.operator, Additive)), fine, parts, begins)
+    return ReleasedCounts(_count(output_cells(codes, outputs, spec.operator), fine), fine, parts, begins)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

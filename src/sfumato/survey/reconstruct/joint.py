@@ -16,14 +16,21 @@ from numpy.typing import ArrayLike
 
 from sfumato.core.arrays import Floats, Ints
 from sfumato.core.distributions.domains import Labels
-from sfumato.core.distributions.operators import Additive
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.documents import plain
 from sfumato.core.errors import BadInput, DoesNotFit, OptionError, TooFew
 from sfumato.core.threads import one_thread
 from sfumato.survey.reconstruct.answers import Answer, moments_of
-from sfumato.survey.reconstruct.bands import LEAST, cell_bands, refuse_too_few
-from sfumato.survey.reconstruct.channel import Channel, DomainCells, cut_domain, cut_outputs, refine, summed
+from sfumato.survey.reconstruct.bands import LEAST, cell_bands, check_precision, refuse_too_few
+from sfumato.survey.reconstruct.channel import (
+    Channel,
+    DomainCells,
+    cut_domain,
+    cut_outputs,
+    output_cells,
+    refine,
+    summed,
+)
 from sfumato.survey.reconstruct.estimate import DOUBTFUL, ReleasedCounts, doubt, solve
 from sfumato.survey.reconstruct.iterate import LIMIT
 
@@ -140,10 +147,7 @@ def cross_table(
     array([[0.4, 0. ],
            [0. , 0.6]])
     """
-    if not 0 < bands < 1:
-        raise OptionError("the level of bands must lie between 0 and 1")
-    if not 0 <= least < float("inf"):
-        raise OptionError("the least number of plain records must be 0 or more")
+    check_precision(bands, least)
     sides = [
         _JointColumn.of(values, spec, wish)
         for values, spec, wish in zip((first, second), (first_spec, second_spec), intervals, strict=True)
@@ -197,8 +201,7 @@ class _JointColumn:
         parts, begins = refine(cells, operator, most=_PARTS)
         outputs = cut_outputs(parts, operator, codes)
         chances = summed(operator, parts.cuts, outputs)
-        tails = isinstance(operator, Additive)
-        places = codes if outputs is None else np.searchsorted(outputs, codes, side="right") - (0 if tails else 1)
+        places = output_cells(codes, outputs, operator)
         if outputs is not None and chances.shape[1] > _OUTPUTS:  # neighbours together
             step = -(-chances.shape[1] // _OUTPUTS)
             chances = np.add.reduceat(chances, np.arange(0, chances.shape[1], step), axis=1)
