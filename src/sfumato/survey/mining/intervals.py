@@ -407,14 +407,14 @@ class ReconstructedNaiveBayes:
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803
         """Logarithm of the probability of each class for each row of true values."""
+        from scipy.special import log_softmax
+
         check_fitted(self, "shares_")
         codes = true_intervals(self.columns_, X)
         joint = np.tile(_log(self.class_prior_), (len(codes), 1))
         for at, shares in enumerate(self.shares_):
             joint += _log(shares).T[codes[:, at]]
-        highest = joint.max(axis=1, keepdims=True)
-        shifted = joint - np.where(np.isfinite(highest), highest, 0.0)
-        return np.asarray(shifted - _log(np.exp(shifted).sum(axis=1, keepdims=True)))
+        return np.asarray(log_softmax(joint, axis=1))
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Probability of each class for each row of true values."""
