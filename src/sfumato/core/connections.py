@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
+import os
+import socket
+from contextlib import suppress
 from typing import Any
 
-__all__ = ["HEADER_TIMEOUT", "http_protocol", "network_of"]
+from sfumato.core.errors import OptionError
+
+__all__ = ["HEADER_TIMEOUT", "http_protocol", "listen", "network_of", "run_app"]
 
 HEADER_TIMEOUT = 15.0
 """Seconds in which the header of a request must have arrived."""
@@ -33,6 +39,47 @@ def network_of(address: str) -> str:
     except ValueError:
         return address
     return str(found.ipv4_mapped or ipaddress.IPv6Address(int(found) >> 64 << 64))
+
+
+def listen(host: str, port: int, backlog: int, hint: str) -> socket.socket:
+    """Socket that accepts connections; port 0 is any free one. ``hint`` says what to do where that cannot be."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(backlog)
+        except (OSError, OverflowError):
+            listening.close()
+            raise
+    except (OSError, OverflowError) as error:
+        number = getattr(error, "errno", None) or 0
+        reason = os.strerror(number) if number > 0 else "no such address"
+        raise OptionError(f"cannot listen on port {port} ({reason}); {hint}") from None
+    return listening
+
+
+def run_app(app: Any, listening: socket.socket, header_timeout: float = HEADER_TIMEOUT, **settings: Any) -> None:
+    """Serve an application with uvicorn until Ctrl-C or SIGTERM; nothing is logged, and no header names the server."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        http=http_protocol(header_timeout),
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        log_level="critical",
+        server_header=False,
+        date_header=False,
+        ws="none",
+        timeout_keep_alive=math.ceil(header_timeout),
+        **settings,
+    )
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def http_protocol(header_timeout: float = HEADER_TIMEOUT) -> Any:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 
-from sfumato.core.connections import HEADER_TIMEOUT, http_protocol
+from sfumato.core.connections import listen, run_app
 from sfumato.core.errors import BadInput, OptionError
 from sfumato.survey.options import CollectorSettings, ListenAddress
 from sfumato.survey.questions import Survey
@@ -100,57 +97,28 @@ def serve(
     ``ready`` receives the address once connections are accepted.
     """
     try:
-        import uvicorn
+        import uvicorn  # noqa: F401
 
         from sfumato.survey.app import Collector
     except ModuleNotFoundError as error:
         raise OptionError(f"the collector needs {error.name}; install sfumato[survey]") from None
     place.check()
     _join_survey(store, survey)
-    listening = _listen(place)
+    listening = listen(place.host, place.port, _BACKLOG, "choose another --port or --host")
     port = listening.getsockname()[1]
     log.write("started", port=port, questions=len(survey.questions), tls=int(place.secure))
     ready(f"{'https' if place.secure else 'http'}://{place.name}:{port}/")
-    config = uvicorn.Config(
+    run_app(
         Collector(survey, store, settings, log),
-        http=http_protocol(),
+        listening,
         ssl_certfile=place.certificate,
         ssl_keyfile=place.key,
         ssl_ciphers=_CIPHERS,
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        log_level="critical",
-        server_header=False,
-        date_header=False,
         headers=[*_HEADERS, *([("strict-transport-security", "max-age=31536000")] if place.secure else [])],
-        ws="none",
         proxy_headers=place.proxy is not None,
         forwarded_allow_ips=place.proxy or "127.0.0.1",
         backlog=_BACKLOG,
-        timeout_keep_alive=int(HEADER_TIMEOUT),
         timeout_graceful_shutdown=30,
     )
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
-        uvicorn.Server(config).run(sockets=[listening])
     listening.close()
     log.write("stopped")
-
-
-def _listen(place: ListenAddress) -> socket.socket:
-    try:
-        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listening = socket.socket(family, kind, protocol)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(_BACKLOG)
-        except (OSError, OverflowError):
-            listening.close()
-            raise
-    except (OSError, OverflowError) as error:
-        number = getattr(error, "errno", None) or 0
-        reason = os.strerror(number) if number > 0 else "no such address"
-        raise OptionError(f"cannot listen on port {place.port} ({reason}); choose another --port or --host") from None
-    return listening

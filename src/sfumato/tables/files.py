@@ -48,6 +48,7 @@ __all__ = [
     "CsvWriter",
     "FileForm",
     "FileFormat",
+    "bytes_within",
     "check_names",
     "describe_detected",
     "ending_of",
@@ -179,7 +180,7 @@ def read_file(
             return _read_sheet(path, sheet, header_row, most_bytes, most_cells)
         assert ending is not None
         if ENDINGS[ending] is FileFormat.CSV:
-            data = _bytes_within(path, most_bytes)
+            data = bytes_within(path, most_bytes)
             return _read_csv(data, repr(str(path)), encoding, delimiter, header_row)
         if ENDINGS[ending] is FileFormat.PARQUET:
             table = pa.parquet.read_table(str(path)) if most_bytes is None else _parquet_within(path, most_bytes)
@@ -268,7 +269,7 @@ def ending_of(path: Path) -> str | None:
     return max((ending for ending in ENDINGS if path.name.lower().endswith(ending)), key=len, default=None)
 
 
-def _bytes_within(path: Path, most_bytes: int | None) -> bytes:
+def bytes_within(path: Path, most_bytes: int | None) -> bytes:
     """Bytes of a file, decompressed within a limit."""
     packed = path.name.lower().endswith(".gz")
     with gzip.open(path, "rb") if packed else path.open("rb") as file:

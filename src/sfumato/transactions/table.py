@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import gzip
 import io
 import zlib
 from array import array
@@ -28,7 +27,7 @@ from sfumato.core.errors import OptionError, TableError, no_column, shown
 from sfumato.core.itemsets import Transactions
 from sfumato.tables.cells import is_text, plain
 from sfumato.tables.field import Field, Kind
-from sfumato.tables.files import read_file
+from sfumato.tables.files import bytes_within, read_file
 from sfumato.tables.frames import to_arrow
 from sfumato.tables.schema import Schema
 from sfumato.transactions.facts import TransactionsReleased
@@ -234,16 +233,11 @@ def _read_lines(source: Any, columns: tuple[str | None, ...], most: int) -> Tran
 
 def _bytes(path: Path, most: int) -> bytes:
     try:
-        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
-            data = file.read(most + 1)
+        return bytes_within(path, most)
     except FileNotFoundError:
         raise TableError(f"there is no file {shown(path)}; check its name") from None
     except (OSError, EOFError, zlib.error):
         raise TableError(f"{shown(path)} cannot be read; it may be damaged or misnamed") from None
-    if len(data) > most:
-        raise TableError(f"{shown(path)} unpacks to more than {most >> 20} MiB; if that is right, grant it more with "
-                         "--most-bytes")  # fmt: skip
-    return bytes(data)
 
 
 def _read_fimi(data: bytes, name: str) -> TransactionTable:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
-import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from sfumato.core.connections import HEADER_TIMEOUT, http_protocol
+from sfumato.core.connections import HEADER_TIMEOUT, listen, run_app
 from sfumato.core.errors import OptionError
-from sfumato.core.replacing import reason, work_folder
+from sfumato.core.replacing import work_folder
 
 __all__ = ["serve"]
 
@@ -39,7 +37,7 @@ def serve(
     closed if no request header has arrived after ``header_timeout`` seconds.
     """
     try:
-        import uvicorn
+        import uvicorn  # noqa: F401
 
         from sfumato.web.app import WebPage
         from sfumato.web.visit import Visit
@@ -47,30 +45,22 @@ def serve(
         raise OptionError(f"the page needs {error.name}; install sfumato[web]") from None
     if save is not None and not save.is_dir():
         raise OptionError(f"there is no folder {str(save)!r} to save into; make it first")
-    listening = _listen(port)
+    listening = listen(_HOST, port, 128, "choose another --port")
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     try:
         with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{os.geteuid()}")) as folder:
             visit = Visit(folder, most_bytes, save)
             page = WebPage(visit, token, port, stream=_place(stream), survey=_place(survey))
-            config = uvicorn.Config(
-                page,
-                http=http_protocol(header_timeout),
-                limit_concurrency=_MOST_CONNECTIONS,
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                log_level="critical",
-                server_header=False,
-                date_header=False,
-                ws="none",
-                proxy_headers=False,
-                timeout_keep_alive=math.ceil(header_timeout),
-                timeout_graceful_shutdown=2,
-            )
-            with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
+            with suppress(KeyboardInterrupt):
                 ready(f"http://{_HOST}:{port}/?token={token}")
-                uvicorn.Server(config).run(sockets=[listening])
+                run_app(
+                    page,
+                    listening,
+                    header_timeout,
+                    limit_concurrency=_MOST_CONNECTIONS,
+                    proxy_headers=False,
+                    timeout_graceful_shutdown=2,
+                )
     finally:
         listening.close()
 
@@ -78,15 +68,3 @@ def serve(
 def _place(address: str | None) -> str | None:
     """A database by its URL or its whole path, for the work is done in another folder."""
     return address if address is None or "://" in address else str(Path(address).absolute())
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((_HOST, port))
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        raise OptionError(f"cannot listen on port {port} ({reason(error)}); choose another --port") from None
-    return listening
