@@ -95,6 +95,51 @@ def test_ranges_that_the_covariance_does_not_allow_are_refused_and_all_others_ar
         check_component_ranges(ranges << 20, statistics, axes, 1e-3)
 
 
+def _doubled(numbers: Any, wide: int) -> Any:
+    return np.hstack([numbers[:, :wide], 2 * numbers[:, wide:]])
+
+
+def _moved(numbers: Any, wide: int) -> Any:
+    return np.hstack([numbers[:, :wide] + (1 << 50), numbers[:, wide:]])
+
+
+def _negative(numbers: Any, wide: int) -> Any:
+    return np.hstack([numbers[:, :wide], -numbers[:, wide:]])
+
+
+def _correlated(numbers: Any, wide: int) -> Any:
+    changed = numbers.copy()
+    changed[:, wide + 1] = 2 * changed[:, wide]
+    return changed
+
+
+@pytest.mark.parametrize("lie", [_doubled, _moved, _negative, _correlated])
+def test_who_sends_statistics_that_no_columns_have_is_named_by_every_other_party(
+    lie: Callable[[Any, int], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = random_numbers(np.random.default_rng(6), 90, 6)
+    plan = JointPlan("vertical", NAMES, LaplacePCA(k=30), rounds=2)
+    errors = dict[int, str]()
+
+    def told(session: Session, numbers: Any, owner: int, label: str, *shape: Any, **bounds: Any) -> Any:
+        if numbers is not None and owner == 1 and label == "statistics of own columns":
+            numbers = lie(numbers, 2)
+        return broadcast_numbers(session, numbers, owner, label, *shape, **bounds)
+
+    monkeypatch.setattr(vertical_noise, "broadcast_numbers", told)
+    sessions = plain_sessions(NAMES, vertical.LEAKS)
+
+    def one(rank: int) -> None:
+        own = slice(2 * rank, 2 * rank + 2)
+        try:
+            vertical.sanitize_vertical(sessions[rank][0], plan, values[:, own], number_columns(2, 2 * rank))
+        except PartyError as error:
+            errors[rank] = str(error)
+
+    run_in_threads(one, sessions)
+    assert all("party 'bob' sent wrong ones" in errors[rank] for rank in (0, 2)), errors
+
+
 def test_an_owner_of_columns_that_multiplies_its_components_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     values = random_numbers(rng, 60, 4)

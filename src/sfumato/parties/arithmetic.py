@@ -264,7 +264,7 @@ def read_secret(payload: bytes, sender: str) -> bytes:
 
 def check_range(
     values: NDArray[Any],
-    low: float,
+    low: float | NDArray[np.float64],
     high: float | NDArray[np.int64] | NDArray[np.float64],
     label: str,
     *,

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 
+_ROUNDED = 1.01  # by which what was rounded may exceed what bounds the exact numbers
 _MOST_PLACES = 2**31  # categories of a column that are exchanged
 
 
@@ -87,14 +88,36 @@ def group_statistics(session: Session, own: GroupedColumns, spans: tuple[slice, 
         numbers = broadcast_numbers(
             session, own_numbers, owner, "statistics of own columns", shape, "<i8", within=2**MOST_BITS
         )
+        _check_own_statistics(session.names[owner], numbers, own, bits, wide)
         mean[:, span] = numbers[:, :wide]
         block = np.empty((g, wide, wide), dtype=np.int64)
         block[:, *upper] = block[:, upper[1], upper[0]] = numbers[:, wide:]
         scatter[:, span, span] = block
     _open_products(session, centred, own.sizes, spans, scatter)
+    deviations = np.sqrt(np.einsum("gjj->gj", scatter).astype(np.float64))
+    farthest = deviations[:, :, None] * deviations[:, None, :] * _ROUNDED + own.sizes[:, None, None] * 2.0**bits
+    check_range(scatter, -farthest, farthest, "covariances across owners")
     return Statistics(
         own.sizes, from_fixed_point(mean, own.bits), from_fixed_point(scatter, 2 * bits) / own.sizes[:, None, None]
     )
+
+
+def _check_own_statistics(name: str, numbers: NDArray[np.int64], own: GroupedColumns, bits: int, wide: int) -> None:
+    """Refuse statistics that no standardized columns have, in the name of their owner.
+
+    The squares of a column add up to n over all records: in each group those about its mean and, size times, that of
+    the mean.
+    """
+    label, n = "statistics of own columns", float(own.sizes.sum())
+    mean = from_fixed_point(numbers[:, :wide], own.bits)
+    diagonal = np.cumsum(np.arange(wide, 0, -1)) - np.arange(wide, 0, -1)  # of the upper triangle, row after row
+    squares = from_fixed_point(numbers[:, wide:][:, diagonal], 2 * bits)
+    check_range(squares, 0.0, _ROUNDED * n, label, sender=name)
+    total = (squares + own.sizes[:, None] * mean**2).sum(axis=0)
+    check_range(total, 0.0, _ROUNDED * n, label, sender=name)
+    upper = np.triu_indices(wide)
+    most = np.sqrt(squares[:, upper[0]] * squares[:, upper[1]]) * _ROUNDED + n * 2.0**-bits
+    check_range(np.abs(from_fixed_point(numbers[:, wide:], 2 * bits)), 0.0, most, label, sender=name)
 
 
 def share_components(session: Session, own: GroupedColumns, axes: NDArray[np.float64], step: float) -> SharedArray:
