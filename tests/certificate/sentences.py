@@ -1136,6 +1136,8 @@ REFUSED = (
         r"The (secure sums hide|opened sum hides) the two owners from each other\.",
         lambda facts, said: len(the(facts, Joint).parties) == 2,
     ),
+    Sentence("statistics seen", r"The statistics of the groups are hidden from the owners\.", of(Joint)),
+    Sentence("which group of owners", r"The owners cannot tell in which group a person is\.", of(Joint)),
     Sentence("whose", r"The owners cannot tell whose (row is|rows are) whose\.", of(Joint)),
     Sentence(
         "columns of a group",

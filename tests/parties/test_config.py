@@ -75,7 +75,7 @@ def test_every_line_that_is_commented_out_says_something_that_can_be_read(tmp_pa
         path.write_text(text, encoding="utf-8")
         read = PartyConfig.load(path)
         assert read.wait == 600.0
-        assert read.plan.mechanism.groups == 10
+        assert read.plan.document()["groups"] == 10
         assert read.data.columns == ("age", "income")
         assert read.data.schema == path.parent / "schema.toml"
 

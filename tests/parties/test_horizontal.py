@@ -83,8 +83,13 @@ def test_groups_are_large_enough_nothing_is_lost_and_all_owners_end_with_the_sam
     assert result.noised <= min(d, int(result.sizes.max()) - 1)
     for other, transcript in seen:
         for field in dataclasses.fields(JointResult):
-            if field.name != "seen":  # each owner's own
+            if field.name not in ("seen", "seen_groups"):  # each owner's own, and what follows
                 np.testing.assert_array_equal(getattr(other, field.name), getattr(result, field.name))
+        assert other.seen_groups is not None
+        assert result.seen_groups is not None
+        np.testing.assert_array_equal(other.seen_groups.scales, result.seen_groups.scales)
+        np.testing.assert_array_equal(other.seen_groups.axes, result.seen_groups.axes)
+        np.testing.assert_array_equal(other.seen_groups.statistics.covariance, result.seen_groups.statistics.covariance)
         assert transcript.to_json_lines() == seen[0][1].to_json_lines()
         check(transcript, leaks(centres))
 

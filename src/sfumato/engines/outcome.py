@@ -39,6 +39,7 @@ _RUNS = {
     "block-rules": "sfumato transactions block INPUT -o FOLDER --recipe THIS, with the rules, which it does not hold",
     "stream": "sfumato stream init FILE --state STATE --recipe THIS",
     "joint-laplace-pca": "sfumato party run --config PARTY --recipe THIS, at every owner",
+    "joint-condense": "sfumato party run --config PARTY --recipe THIS, at every owner",
 }
 """What runs a recipe again, if it is not sanitize."""
 

@@ -107,7 +107,14 @@ def run(
 @click.option("--key", metavar="COL", help="vertical: record identifier that links the rows of the parties.")
 @options(target="Column to predict, at any party.")
 @options(schema="horizontal: schema with declared domains, for all.")
-@click.option("--k", type=int, help="Minimum group size.  [default: 100]")
+@click.option(
+    "--method",
+    type=click.Choice(["laplace-pca", "condense"]),
+    default="laplace-pca",
+    show_default=True,
+    help="Rows with noise, or synthetic rows from the statistics of groups.",
+)
+@click.option("--k", type=int, help="Minimum group size.  [default: 100; condense 10]")
 @click.option("--engine", type=click.Choice(["cheetah", "aby3"]), default="cheetah", show_default=True)
 @usual(
     "--timeout", type=click.FloatRange(2), default=60.0, words="Seconds without a message until a party counts as lost."
@@ -207,7 +214,7 @@ def _run(console: Console, request: _Request, publishing: PublishOptions) -> Non
     console.note(f"sfumato: {config.name} waits for {others}")
     with (
         keeping_owner_part(console, folder, overwrite=publishing.overwrite),
-        console.progress(),
+        console.progress(lines=True),
         _phases(config.plan.rounds),
         connected(config, __version__) as (channel, engine),
     ):
@@ -221,7 +228,7 @@ def _replayed(config: PartyConfig, recipe: Recipe, seed: int | None) -> PartyCon
     """The settings of a party with the plan of a recipe, which all parties must take alike."""
     from sfumato.parties.plan import JointPlan
 
-    if recipe.method != "joint-laplace-pca":
+    if recipe.method not in ("joint-laplace-pca", "joint-condense"):
         raise OptionError(f"the recipe is of the method {recipe.method!r} and not of a joint run; run it with sanitize")
     try:
         plan = JointPlan.from_document(recipe.parameters, seed=recipe.options.seed if seed is None else seed)

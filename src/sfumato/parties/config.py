@@ -6,7 +6,7 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ from sfumato.parties.peers import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.methods.condense import Condensation
+    from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.parties.plan import JointPlan
     from sfumato.tables.schema import Schema
 
@@ -168,6 +170,7 @@ class _Data:
 
 @dataclass(frozen=True)
 class _Method:
+    name: str = "laplace-pca"
     k: int | None = None
     groups: int | None = None
     response_weight: float | None = None
@@ -275,13 +278,26 @@ def _identity(tls: _Tls, folder: Path, others: list[str | None]) -> Identity:
 
 
 def _plan(file: _File, names: tuple[str, ...]) -> JointPlan:
-    from sfumato.methods.perturb.laplace_pca import LaplacePCA
     from sfumato.parties.plan import JointPlan
 
     chosen = {name: value for name, value in vars(file.method).items() if value is not None}
-    mechanism = LaplacePCA(**{name: value for name, value in chosen.items() if name not in _OF_PLAN})
+    method = chosen.pop("name")
+    mechanism = _mechanism(method, {name: value for name, value in chosen.items() if name not in _OF_PLAN})
     choices = {name: value for name, value in chosen.items() if name in _OF_PLAN}
     return JointPlan(file.partition, names, mechanism, target=file.data.target, engine=file.engine.protocol, **choices)
+
+
+def _mechanism(name: str, parameters: Mapping[str, Any]) -> LaplacePCA | Condensation:
+    """Method of a joint run by its name and the entries of ``[method]``."""
+    from sfumato.parties.plan import METHODS
+
+    if name not in METHODS:
+        raise OptionError(f"several owners cannot run the method {shown(name)}; choose one of {', '.join(METHODS)}")
+    known = {field.name for field in fields(METHODS[name])}
+    strange = next((each for each in parameters if each not in known), None)
+    if strange is not None:
+        raise OptionError(f"the method {name!r} has no {strange!r}; leave it out of [method]")
+    return METHODS[name](**{"grouping": "modified", **parameters})
 
 
 def _data(data: _Data, partition: str, folder: Path) -> DataSource:
@@ -336,14 +352,15 @@ class PartyTrial:
     target: str | None = None
     schema: Path | None = None  # of a horizontal partition, with declared domains; copied to every party
     k: int | None = None
+    method: str = "laplace-pca"  # or "condense"
     engine: str = "cheetah"  # {"cheetah", "aby3"}
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        from sfumato.methods.perturb.laplace_pca import LaplacePCA
         from sfumato.parties.plan import JointPlan
 
-        JointPlan(self.partition, tuple(self.parties), LaplacePCA(k=self.k), self.target, self.engine)
+        mechanism = _mechanism(self.method, {} if self.k is None else {"k": self.k})
+        JointPlan(self.partition, tuple(self.parties), mechanism, self.target, self.engine)
         for name in self.parties:
             check_name(name)
         strange = sorted(set(self.data) - set(self.parties))
@@ -472,8 +489,13 @@ def _data_lines(name: str, place: Path, trial: PartyTrial) -> str:
 
 def _method_lines(trial: PartyTrial) -> str:
     lines = ["[method]  # the same at all parties\n"]
-    lines.append(_line("k" if trial.k is not None else "# k", str(trial.k or 100), "records of a group at least"))
+    condenses = trial.method == "condense"
+    lines.append(_line("name", _toml(trial.method), '"laplace-pca": rows with noise; "condense": synthetic rows'))
+    usual = trial.k or (10 if condenses else 100)
+    lines.append(_line("k" if trial.k is not None else "# k", str(usual), "records of a group at least"))
     for key, value, meaning in _CHOICES[trial.partition]:
+        if condenses and key in _OF_NOISE:
+            continue
         lines.append(_line(f"# {key}", value, meaning))
     return "".join(lines)
 
@@ -506,6 +528,7 @@ _ENGINE = """\
 protocol = {protocol}  # "cheetah": the first and the last party compute; "aby3": first, second and last
 # interpreter = "../.venv-parties/bin/python"  # the engine's own Python
 """
+_OF_NOISE = ("groups", "b", "guarantee", "rho1", "rho2", "noise")
 _COMMON: Sequence[tuple[str, str, str]] = (
     ("groups", "10", "the number of groups instead of k"),
     ("response_weight", "0.8", "weight of the target in the distance"),

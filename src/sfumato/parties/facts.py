@@ -24,6 +24,7 @@ from sfumato.core.facts import (
     joined,
 )
 from sfumato.core.groups.facts import CountsKept, Grouped
+from sfumato.methods.condense.facts import Synthesized
 from sfumato.methods.perturb.facts import ComponentNoise
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Joint(Fact):
     ``signers`` are the fingerprints that the owners sign the certificate with, "" of one who does not; () if nobody.
     """
 
-    methods = ("joint-laplace-pca",)
+    methods = ("joint-laplace-pca", "joint-condense")
     grouped = True
 
     partition: str
@@ -88,7 +89,8 @@ class Joint(Fact):
             )
         else:
             yield from _of_secure_run(self, ledger)
-        yield from _of_any_owners(self)
+        condensed = context.has(Synthesized)
+        yield from _of_any_owners(self, condensed=condensed)
         unsigned = [name for name, key in zip(self.parties, self.signers, strict=False) if not key]
         if unsigned:
             yield Refused(
@@ -101,9 +103,9 @@ class Joint(Fact):
         if self.partition == "vertical":
             noise = context.one(ComponentNoise)
             yield from _of_two_noises(self, noise) if self.engine != _PLAIN else []
-            yield from _of_columns(self, noise)
+            yield from _of_columns(self, noise, condensed=condensed)
         else:
-            yield from _of_rows(self)
+            yield from _of_rows(self, condensed=condensed)
 
     def check(self) -> bool:
         whole = not self.signers or (len(self.signers) == len(self.parties) and any(self.signers))
@@ -113,7 +115,6 @@ class Joint(Fact):
         return {name: key for name, key in zip(self.parties, self.signers, strict=False) if key}
 
     def fits(self, context: Context) -> bool:
-        from sfumato.methods.perturb.laplace_pca import LaplacePCA
         from sfumato.parties.plan import JointPlan
 
         plan = JointPlan.from_document(context.parameters)
@@ -121,9 +122,10 @@ class Joint(Fact):
         vertical = plan.partition == "vertical"
         return (
             all(
-                fits(JointPlan, {key: value}) or fits(LaplacePCA, {key: value})
+                key == "mechanism" or fits(JointPlan, {key: value}) or fits(type(plan.mechanism), {key: value})
                 for key, value in context.parameters.items()
             )
+            and context.method == plan.method
             and write_json(stated, "canonical") == write_json(context.parameters, "canonical")
             and (self.partition, self.parties) == (plan.partition, plan.parties)
             and self.engine in (plan.engine, "plain")
@@ -131,8 +133,18 @@ class Joint(Fact):
             and self.rounds <= plan.rounds
             and all(line.is_declared(plan) for line in context.all(Opened))
             and (vertical or plan.few == "allow" or not self.bare)
-            and context.the(ComponentNoise).fits_mechanism(plan.mechanism, context.the(Grouped))
+            and _fits_method(context, plan)
         )
+
+
+def _fits_method(context: Context, plan: JointPlan) -> bool:
+    from sfumato.methods.condense import ALGORITHMS, Condensation
+
+    groups, mechanism = context.the(Grouped), plan.mechanism
+    if isinstance(mechanism, Condensation):
+        whole = context.has(Synthesized) and not context.has(ComponentNoise)
+        return whole and groups.algorithm == ALGORITHMS[mechanism.grouping] and groups.smallest >= mechanism.k
+    return context.the(ComponentNoise).fits_mechanism(mechanism, groups)
 
 
 @dataclass(frozen=True)
@@ -142,7 +154,7 @@ class Opened(Fact):
     ``action`` is "opened", "sum" or "told"; ``numbers`` are those of all ``times``.
     """
 
-    methods = ("joint-laplace-pca",)
+    methods = ("joint-laplace-pca", "joint-condense")
     grouped = repeatable = True
 
     label: str
@@ -181,7 +193,7 @@ class PartJudged(Fact):
     ``outcome`` is "not-measured", "does-not-meet" or "inconclusive"; ``policy`` is "" if nothing was measured.
     """
 
-    methods = ("joint-laplace-pca",)
+    methods = ("joint-laplace-pca", "joint-condense")
     grouped = repeatable = True
 
     owner: str
@@ -259,12 +271,14 @@ def _trust(fact: Joint) -> str:
     return f"no two of {_named(fact.computing)} collude"
 
 
-def _of_any_owners(fact: Joint) -> Statements:
-    yield Refused(
-        "The bounds are relative to what an owner knew before the run.",
-        "They are relative to the statistics of the groups. Every owner saw the exact means, covariances and ranges of "
-        "all groups; a reader sees only the rows of a group.",
-    )
+def _of_any_owners(fact: Joint, *, condensed: bool) -> Statements:
+    if condensed:
+        yield Refused(
+            "The statistics of the groups are hidden from the owners.",
+            "Every owner saw the exact means and covariances of all groups; a reader sees only rows drawn from them.",
+        )
+    else:
+        yield _of_bounds()
     yield Refused(
         "The run is safe from an owner who does not follow the protocol.",
         "No one checks that a party sends the numbers that it should. A party that sends others spoils the table, and "
@@ -272,6 +286,14 @@ def _of_any_owners(fact: Joint) -> Statements:
     )
     if len(fact.parties) == 2:
         yield _of_two_owners(fact)
+
+
+def _of_bounds() -> Refused:
+    return Refused(
+        "The bounds are relative to what an owner knew before the run.",
+        "They are relative to the statistics of the groups. Every owner saw the exact means, covariances and ranges of "
+        "all groups; a reader sees only the rows of a group.",
+    )
 
 
 def _of_marks(fact: Joint) -> Refused:
@@ -325,13 +347,16 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
     )
 
 
-def _of_columns(fact: Joint, noise: ComponentNoise | None) -> Statements:
-    yield Refused(
-        "The owners cannot tell whose row is whose.",
-        "Rows are matched by a key and shuffled by randomness that all owners have. Each owner knows which released "
-        "row belongs to which of its keys, and saw the cluster of every row in each of "
-        f"{counted(fact.rounds, 'round', 'rounds')}.",
-    )
+def _of_columns(fact: Joint, noise: ComponentNoise | None, *, condensed: bool) -> Statements:
+    saw = f"saw the cluster of every row in each of {counted(fact.rounds, 'round', 'rounds')}."
+    if condensed:
+        yield Refused("The owners cannot tell in which group a person is.", f"Rows have a key. Each owner {saw}")
+    else:
+        yield Refused(
+            "The owners cannot tell whose row is whose.",
+            "Rows are matched by a key and shuffled by randomness that all owners have. Each owner knows which "
+            f"released row belongs to which of its keys, and {saw}",
+        )
     yield Refused(
         "The columns of a group stay hidden from an owner who knows most of its records.",
         "For each group, every owner saw the mean of each other column and its products with the owner's own columns: "
@@ -349,7 +374,7 @@ def _of_columns(fact: Joint, noise: ComponentNoise | None) -> Statements:
             f"After subtracting its own columns, an owner has {noise.components} components that depend on the others' "
             "columns alone. Components then reveal each other, and only the bound for a whole record covers that.",
         )
-    if fact.noise == "split":
+    if fact.noise == "split" and not condensed:
         yield _of_halves(fact)
 
 
@@ -363,12 +388,13 @@ def _of_halves(fact: Joint) -> Refused:
     )
 
 
-def _of_rows(fact: Joint) -> Statements:
-    yield Refused(
-        "The owners cannot tell whose rows are whose.",
-        "Each owner sent its noisy rows to all. Every owner knows which released rows are another's, and of which "
-        "group.",
-    )
+def _of_rows(fact: Joint, *, condensed: bool) -> Statements:
+    if not condensed:
+        yield Refused(
+            "The owners cannot tell whose rows are whose.",
+            "Each owner sent its noisy rows to all. Every owner knows which released rows are another's, and of which "
+            "group.",
+        )
     yield _of_bare_rows(fact)
     if fact.centres == "each":
         yield Refused(

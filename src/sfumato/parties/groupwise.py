@@ -7,17 +7,19 @@ algebra: two machines may round a product of matrices differently, and all parti
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.distributions.noise import DiscreteLaplace, draw_geometric, draw_laplace
-from sfumato.core.groups import check_feasible
+from sfumato.core.groups import Groups, check_feasible
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, discretize_noised
+from sfumato.core.groups.generate import generate
 from sfumato.core.records import BlockKind, Layout, Records, width
 from sfumato.core.threads import one_blas_thread
+from sfumato.methods.condense import Condensation
 from sfumato.methods.perturb.laplace_pca import (
     LaplacePCA,
     levels_to_reach,
@@ -27,7 +29,7 @@ from sfumato.methods.perturb.laplace_pca import (
 )
 from sfumato.parties.arithmetic import check_range
 from sfumato.parties.channel import PartyError
-from sfumato.parties.plan import JointResult
+from sfumato.parties.plan import DRAWN_ROWS, JointResult, SeenGroups
 from sfumato.parties.session import Session, SharedArray
 from sfumato.tables.contact import MIN_EVIDENCE
 
@@ -45,6 +47,7 @@ __all__ = [
     "cluster_rows",
     "component_scales",
     "draw_noise",
+    "draw_rows",
     "fill_groups",
     "group_sizes",
     "next_to_fill",
@@ -76,7 +79,7 @@ _FEW_ROWS = 4096
 _FEW_CELLS = 2**17  # so little work that a second shape costs more to prepare than padding to the first
 
 
-def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
+def group_sizes(mechanism: LaplacePCA | Condensation, n: int) -> tuple[int, int]:
     """Level that groups must reach and the number of groups; refuses a level that n records cannot reach.
 
     Examples
@@ -85,10 +88,14 @@ def group_sizes(mechanism: LaplacePCA, n: int) -> tuple[int, int]:
     (10, 10)
     """
     nothing = np.zeros(n, dtype=np.int64)
-    levels = levels_to_reach(mechanism, Records(np.empty((n, 0)), (), nothing, nothing.copy()))
+    if isinstance(mechanism, Condensation):
+        levels, groups = np.full(n, mechanism.k, dtype=np.int64), None
+    else:
+        levels = levels_to_reach(mechanism, Records(np.empty((n, 0)), (), nothing, nothing.copy()))
+        groups = mechanism.groups
     check_feasible(levels, nothing)
     level = int(levels.max())
-    return level, mechanism.groups or n // level
+    return level, groups or n // level
 
 
 def tail_persons(level: int) -> int:
@@ -287,14 +294,66 @@ def release_rows(
     values = discretize_noised(values, sizes, statistics.mean, as_numbers(layout))
     for (block, mark), coordinates in zip(coded_blocks(layout), held, strict=True):
         assign_codes(values, group, block, mark, coordinates)
-    shuffled = session.public_rng("order of the released rows").permutation(len(group))
-    return JointResult(
-        values=values[shuffled],
-        layout=layout,
-        labels=group[shuffled],
-        sizes=sizes,
-        noised=int((varying > 0).sum(axis=1).max()),
-    )
+    return _shuffled(session, values, layout, statistics, int((varying > 0).sum(axis=1).max()))
+
+
+def draw_rows(
+    session: Session,
+    statistics: Statistics,
+    layout: Layout,
+    held: Sequence[NDArray[np.float64]],
+    spans: tuple[slice, ...] = (),
+) -> JointResult:
+    """Draw as many rows as each group has records from its statistics, and shuffle [AY05, sec. 2].
+
+    The first party draws them with randomness that all have, and sends them: machines may round differently. The others
+    check that they lie where rows of these statistics can.
+
+    Parameters
+    ----------
+    held : sequence of ndarray
+        As in `release_rows`.
+    spans : tuple of slice
+        Coordinates of each owner of columns.
+    """
+    session.phase("drawing rows")
+    sizes, (g, d) = statistics.sizes, statistics.mean.shape
+    scatter, nothing = statistics.covariance * sizes[:, None, None], np.zeros(g, dtype=np.int64)
+    groups = Groups(sizes, statistics.mean, scatter, nothing.astype(np.float64), nothing)
+    labels = np.repeat(np.arange(g), sizes)
+    rng, drawn = session.public_rng(DRAWN_ROWS.label), None
+    if session.rank == 0:
+        drawn = generate(groups, as_numbers(layout), rng)
+    bound = 4.0 * max(1.0, float(sizes.sum()))
+    values = broadcast_numbers(session, drawn, 0, DRAWN_ROWS.label, (int(sizes.sum()), d), "<f8", within=bound)
+    _check_drawn(session, values, labels, statistics, layout)
+    for (block, mark), coordinates in zip(coded_blocks(layout), held, strict=True):
+        assign_codes(values, labels, block, mark, coordinates)
+    result = _shuffled(session, values, layout, statistics, 0)
+    return replace(result, seen_groups=SeenGroups(statistics, np.zeros((g, d, 0)), np.zeros((g, 0)), spans))
+
+
+def _check_drawn(
+    session: Session, values: NDArray[np.float64], labels: NDArray[np.int64], statistics: Statistics, layout: Layout
+) -> None:
+    """Refuse drawn numbers farther from the mean of their group than uniform draws along its axes can be.
+
+    Along axis k a row is sqrt(3 lambda_k) from the mean at most, so that coordinate j is within sqrt(3 d S_jj).
+    """
+    marked = {block.column for block in layout if block.kind is BlockKind.MISSING}
+    numbers = [block.start for block in layout if block.kind is BlockKind.NUMBER and block.column not in marked]
+    spread = np.einsum("gjj->gj", statistics.covariance)[:, numbers]
+    farthest = np.sqrt(3.0 * values.shape[1] * np.maximum(spread, 0.0)) + _ROUNDING
+    away = np.abs(values[:, numbers] - statistics.mean[labels][:, numbers])
+    check_range(away, 0.0, farthest[labels], DRAWN_ROWS.label, sender=session.names[0])
+
+
+def _shuffled(
+    session: Session, values: NDArray[np.float64], layout: Layout, statistics: Statistics, noised: int
+) -> JointResult:
+    group = np.repeat(np.arange(len(statistics.sizes)), statistics.sizes)
+    order = session.public_rng("order of the released rows").permutation(len(group))
+    return JointResult(values[order], layout, group[order], statistics.sizes, noised)
 
 
 def padded(count: int) -> int:

@@ -15,7 +15,8 @@ from sfumato.core.errors import OptionError
 from sfumato.core.groups import Groups, response_weights, summarize
 from sfumato.core.groups.discrete import coded_blocks
 from sfumato.core.records import BlockKind, Layout
-from sfumato.methods.perturb.laplace_pca import component_places, most_components, project
+from sfumato.methods.condense import Condensation
+from sfumato.methods.perturb.laplace_pca import LaplacePCA, component_places, most_components, project
 from sfumato.parties.arithmetic import check_range, fraction_bits, from_fixed_point, to_fixed_point
 from sfumato.parties.channel import PartyError
 from sfumato.parties.codecs import LEAKS as CODEC_LEAKS
@@ -30,6 +31,7 @@ from sfumato.parties.groupwise import (
     cluster_rows,
     component_scales,
     draw_noise,
+    draw_rows,
     fill_groups,
     group_sizes,
     release_rows,
@@ -152,21 +154,39 @@ def sanitize_horizontal(session: Session, plan: JointPlan, values: Matrix, layou
     values, own = values[order], np.bincount(labels, minlength=g).astype(np.int64)  # group after group from here on
     statistics = group_statistics(session, values, own, sizes)
     held = _held_codes(session, values, layout, own, total)
+    if isinstance(plan.mechanism, Condensation):
+        result = draw_rows(session, statistics, layout, held)
+    else:
+        result = _with_noise(session, plan.mechanism, _GroupRows(values, own, statistics, layout, held))
+    seen = watched[0] if watched else None
+    return dataclasses.replace(result, level=level, rounds=rounds, bare=bare, seen=seen)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class _GroupRows:
+    """Rows of this owner, group after group, and what all owners know of the groups."""
+
+    values: Matrix
+    own: Whole  # (g,): rows of each group here
+    statistics: Statistics
+    layout: Layout
+    held: list[Matrix]
+
+
+def _with_noise(session: Session, mechanism: LaplacePCA, rows: _GroupRows) -> JointResult:
+    """Add noise to the components of all rows [BCG10, lines 14 to 19]."""
+    own, statistics, layout, step = rows.own, rows.statistics, rows.layout, mechanism.grid
     axes = broadcast_axes(session, statistics, layout, "axes")
     session.phase("ranges of the components")
-    places = _components(values, own, statistics, axes, plan.mechanism.grid)
-    step = plan.mechanism.grid
+    places = _components(rows.values, own, statistics, axes, step)
     varying = varying_ranges(check_component_ranges(secure_ranges(session, places, own), statistics, axes, step), 1)
     session.phase("noise")
-    scales = component_scales(varying, plan.mechanism.scale(most_components(layout)))
+    scales = component_scales(varying, mechanism.scale(most_components(layout)))
     noised = _noised(session, places, own, varying, scales)
     session.phase("released rows")
-    joined = _broadcast_rows(session, noised, own, sizes)
-    distances = joined.astype(np.float64) * step
-    result = release_rows(session, distances, axes, varying, statistics, layout, held)
-    seen = watched[0] if watched else None
-    groups = SeenGroups(statistics, axes, scales * step)
-    return dataclasses.replace(result, level=level, rounds=rounds, bare=bare, seen=seen, seen_groups=groups)
+    joined = _broadcast_rows(session, noised, own, statistics.sizes)
+    result = release_rows(session, joined.astype(np.float64) * step, axes, varying, statistics, layout, rows.held)
+    return dataclasses.replace(result, seen_groups=SeenGroups(statistics, axes, scales * step))
 
 
 def form_groups(
@@ -192,7 +212,7 @@ def form_groups(
         Rounds of K-means.
     """
     session.phase("first centres")
-    weights = response_weights(layout, plan.target, plan.mechanism.response_weight)
+    weights = response_weights(layout, plan.target, plan.response_weight)
     pool = scale_rows(session, values, layout, weights, n)
     if g == 1:
         return np.zeros(len(values), dtype=np.int64), np.array([n]), 0

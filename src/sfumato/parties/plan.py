@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.core.documents import UNLESS_DEFAULT, plain, write_json
 from sfumato.core.errors import OptionError
 from sfumato.core.records import Layout
+from sfumato.methods.condense import Condensation
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.parties.ledger import Leak
 from sfumato.parties.rounds import SeenRounds
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AGREEMENT",
     "CENTRES",
+    "DRAWN_ROWS",
     "ENGINES",
     "FEW",
+    "METHODS",
     "NOISES",
     "RELEASED_CELLS",
     "VERDICTS",
@@ -40,7 +43,18 @@ CENTRES = ("last", "each")
 NOISES = ("each", "split")
 FEW = ("refuse", "allow")
 
+METHODS: Mapping[str, type[LaplacePCA] | type[Condensation]] = {"laplace-pca": LaplacePCA, "condense": Condensation}
+"""Methods that several owners can run together, by name."""
+
 _MOST_ROUNDS = 1000
+_USUAL_WEIGHT = 0.8  # [BCG10, sec. 5.2]
+
+DRAWN_ROWS = Leak.message(
+    "drawn rows",
+    "the rows that were drawn from the statistics of the groups, in random order; they leave",
+    implied=True,
+)
+"""What the first party sends the others where rows are synthetic."""
 
 VERDICTS = Leak.message(
     "verdicts", "whether an owner measured its part of the table, by what policy, and whether that is met"
@@ -73,7 +87,7 @@ class JointPlan:
     # {"horizontal", "vertical"}: whether each owner has some of the rows, or some of the columns of all rows
     partition: str
     parties: tuple[str, ...]  # names of the owners, in the order of their ranks; the first and the last compute
-    mechanism: LaplacePCA  # group size, weight of the response, noise and guarantee
+    mechanism: LaplacePCA | Condensation  # group size, weight of the response; noise and guarantee
     target: str | None = None  # the response variable
     # {"cheetah", "aby3"}: secure computation by two parties, or by three of which two are honest and do not collude
     engine: str = "cheetah"
@@ -116,13 +130,34 @@ class JointPlan:
             raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the default is 20")
         if self.holdout is not None and not 0.0 < self.holdout < 1.0:
             raise OptionError("the share of the hold-out set must lie between 0 and 1; try 0.2")
+        if not isinstance(self.mechanism, tuple(METHODS.values())):
+            raise OptionError(f"several owners cannot run this method; choose one of {', '.join(METHODS)}")
         if self.mechanism.grouping != "modified":
             raise OptionError("owners fill small clusters from larger ones together; choose the grouping 'modified'")
+        condensed = self.mechanism if isinstance(self.mechanism, Condensation) else None
+        if condensed is not None and (condensed.allow_level_1 or condensed.scores != "plain"):
+            raise OptionError("several owners condense plain numbers in groups of two or more; drop the other options")
+
+    @property
+    def condenses(self) -> bool:
+        """Whether rows are drawn from the statistics of groups, so that none descends from a record."""
+        return isinstance(self.mechanism, Condensation)
+
+    @property
+    def method(self) -> str:
+        """How a certificate names what was run."""
+        return "joint-condense" if self.condenses else "joint-laplace-pca"
+
+    @property
+    def response_weight(self) -> float:
+        """Weight of the target in the distance of records."""
+        weight = self.mechanism.response_weight
+        return _USUAL_WEIGHT if weight is None else weight
 
     @property
     def noise_in_words(self) -> str:
-        """Parties that the noise of owners of columns protects against, as a sentence; empty for owners of rows."""
-        if self.partition != "vertical":
+        """Parties that the noise of owners of columns protects against, as a sentence; empty without such noise."""
+        if self.partition != "vertical" or self.condenses:
             return ""
         both = f"{self.parties[0]} and {self.parties[-1]}"
         if self.noise == "each":
@@ -135,13 +170,16 @@ class JointPlan:
     def document(self) -> Mapping[str, Any]:
         """Settings as plain values, for comparing them and for the certificate."""
         document = plain(self)
-        return {**{name: value for name, value in document.items() if name != "mechanism"}, **document["mechanism"]}
+        method = {"mechanism": "condense"} if self.condenses else {}
+        settings = {name: value for name, value in document.items() if name != "mechanism"}
+        return {**settings, **document["mechanism"], **method}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, seed: int | None = None) -> JointPlan:
         """Plan of the settings that `document` gives; a certificate and a recipe have them without the seed."""
-        names = {field.name for field in fields(LaplacePCA)}
-        mechanism = LaplacePCA(**{key: value for key, value in document.items() if key in names})
+        method = METHODS[document.get("mechanism", "laplace-pca")]
+        names = {field.name for field in fields(method)}
+        mechanism = method(**{key: value for key, value in document.items() if key in names})
         settings = {key: value for key, value in document.items() if key not in names}
         return cls(**{**settings, "mechanism": mechanism, "parties": tuple(settings["parties"]), "seed": seed})
 
@@ -187,10 +225,11 @@ class JointResult:
 
 def leaks_of(plan: JointPlan) -> dict[str, Leak]:
     """All openings that a run of this plan declares, by label."""
+    drawn = {DRAWN_ROWS.label: DRAWN_ROWS} if plan.condenses else {}
     if plan.partition == "vertical":
         from sfumato.parties import vertical
 
-        return {**_ABOUT, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS}
+        return {**_ABOUT, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS, **drawn}
     from sfumato.parties import horizontal
 
-    return {**_ABOUT, **horizontal.leaks(plan.centres)}
+    return {**_ABOUT, **horizontal.leaks(plan.centres), **drawn}

@@ -21,8 +21,10 @@ from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Unmeasured, joined
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
+from sfumato.methods.condense import ALGORITHMS, Condensation
+from sfumato.methods.condense.synthesize import group_facts
 from sfumato.methods.perturb import number_blocks
-from sfumato.methods.perturb.laplace_pca import most_components, state_facts
+from sfumato.methods.perturb.laplace_pca import LaplacePCA, most_components, state_facts
 from sfumato.options import PublishOptions, RunOptions
 from sfumato.parties.arithmetic import Engine
 from sfumato.parties.channel import PartyChannel, PartyError
@@ -61,9 +63,6 @@ __all__ = [
     "run_party",
 ]
 
-METHOD = "joint-laplace-pca"
-"""How a certificate names what was run."""
-
 
 def joint_facts(
     plan: JointPlan, agreed: Agreement, result: JointResult, *, engine: str, computing: tuple[str, ...]
@@ -97,8 +96,8 @@ def joint_facts(
     return (
         Drawn(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(agreed.dropped, (), agreed.empty),
-        *state_facts(plan.mechanism, released, levels, result.labels, components),
-        *bounds_kept(agreed.public, noised_columns(result.layout)),
+        *_method_facts(plan.mechanism, released, levels, result, components),
+        *bounds_kept(agreed.public, noised_columns(plan, result.layout)),
         *_tails_of(agreed, result),
         joint,
     )
@@ -110,8 +109,22 @@ def _tails_of(agreed: Agreement, result: JointResult) -> tuple[TailsCoded, ...]:
     return (TailsCoded("code", tail_persons(result.level), numbers),) if numbers else ()
 
 
-def noised_columns(layout: Layout) -> frozenset[str]:
+def _method_facts(
+    mechanism: LaplacePCA | Condensation,
+    released: Records,
+    levels: np.ndarray[Any, np.dtype[np.int64]],
+    result: JointResult,
+    components: int,
+) -> tuple[Fact, ...]:
+    if isinstance(mechanism, Condensation):
+        return group_facts(ALGORITHMS[mechanism.grouping], released, result.sizes, levels, result.labels, len(levels))
+    return state_facts(mechanism, released, levels, result.labels, components)
+
+
+def noised_columns(plan: JointPlan, layout: Layout) -> frozenset[str]:
     """Columns that get noise, which bounds that were only observed do not cut."""
+    if plan.condenses:
+        return frozenset()
     return frozenset(block.column for block in number_blocks(layout))
 
 
@@ -281,7 +294,7 @@ def _run_joint(part: OwnPart, session: Session, engine: str, form: FileForm, sig
     parameters = {key: value for key, value in part.plan.document().items() if key != "seed"}
     workings = _workings(part, result)
     outcome = Outcome(
-        recipe=Recipe(METHOD, parameters, part.schema, RunOptions(seed=part.plan.seed), __version__),
+        recipe=Recipe(part.plan.method, parameters, part.schema, RunOptions(seed=part.plan.seed), __version__),
         table=table,
         rows_in=table.num_rows,
         rows_out=table.num_rows,
@@ -332,7 +345,7 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     coded = codec.encode(tails.code(mine, uniform))
     result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
     session.phase("writing cells")
-    free = noised_columns(codec.layout) - tails.columns.keys()
+    free = noised_columns(part.plan, codec.layout) - tails.columns.keys()
     own = codec.decode(_own_coordinates(result, codec), unbounded=free)
     columns: dict[str, pa.ChunkedArray] = {}
     for owner, name in enumerate(session.names):
@@ -376,7 +389,7 @@ def _horizontal(part: OwnPart, session: Session) -> tuple[JointResult, pa.Table,
     codec = joint_codec(session, coded, part.schema, counts)
     result = sanitize_horizontal(session, part.plan, codec.encode(coded).values, codec.layout, counts.rows)
     session.phase("writing cells")
-    table = codec.decode(result.values, unbounded=noised_columns(codec.layout))
+    table = codec.decode(result.values, unbounded=noised_columns(part.plan, codec.layout))
     names = [column.field.name for column in codec.columns]
     mine, outside = part.table.select(names), None if part.outside is None else part.outside.select(names)
     note = f"Measured with {len(mine)} of the {counts.rows} rows, those of this owner; the other owners measure theirs."

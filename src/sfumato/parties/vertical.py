@@ -24,6 +24,7 @@ from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import BadInput, OptionError, SchemaError, TableError
 from sfumato.core.groups import check_partition, check_values, response_weights
 from sfumato.core.records import Block, BlockKind, Layout, width
+from sfumato.methods.condense import Condensation
 from sfumato.methods.perturb.laplace_pca import most_components
 from sfumato.parties.arithmetic import check_range, fraction_bits, to_fixed_point
 from sfumato.parties.channel import PartyError
@@ -32,6 +33,7 @@ from sfumato.parties.groupwise import (
     check_component_ranges,
     cluster_rows,
     component_scales,
+    draw_rows,
     fill_groups,
     group_sizes,
     padded_choice,
@@ -354,13 +356,19 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     _check_own(values, layout)
     columns = agree_on_columns(session, len(values), layout)
     level, g = group_sizes(plan.mechanism, columns.rows)
-    weights = response_weights(columns.layout, plan.target, plan.mechanism.response_weight)
+    weights = response_weights(columns.layout, plan.target, plan.response_weight)
     centres = ColumnCentres(session, values * np.sqrt(weights[columns.spans[session.rank]]), g)
     labels, sizes, rounds = cluster_rows(session, centres, plan.rounds)  # line 4
     labels, _ = fill_groups(session, centres, labels, sizes)  # lines 5 to 11
     check_partition(labels, np.full(len(labels), level))
     own = grouped(session, values, labels)
     statistics = group_statistics(session, own, columns.spans)  # line 13
+    whole = with_fills(columns.layout, statistics)
+    bare = count_lone_values(whole, statistics)
+    if isinstance(plan.mechanism, Condensation):
+        held = broadcast_codes(session, layout, values, labels, whole, columns.spans, statistics)
+        result = draw_rows(session, statistics, whole, held, columns.spans)
+        return replace(result, level=level, rounds=rounds, bare=bare)
     axes = broadcast_axes(session, statistics, columns.layout, "axes")  # line 14
     step = plan.mechanism.grid
     components = share_components(session, own, axes[:, columns.spans[session.rank]], step)  # lines 21 and 22
@@ -368,8 +376,6 @@ def sanitize_vertical(session: Session, plan: JointPlan, values: NDArray[np.floa
     varying = check_component_ranges(ranges, statistics, axes, step)
     scale = plan.mechanism.scale(most_components(columns.layout))
     noised = add_noise(session, components, varying, statistics.sizes, scale, plan.noise)  # lines 24 and 25
-    whole = with_fills(columns.layout, statistics)
-    bare = count_lone_values(whole, statistics)
     held = broadcast_codes(session, layout, values, labels, whole, columns.spans, statistics)
     result = release_rows(session, noised.astype(np.float64) * step, axes, varying, statistics, whole, held)  # line 26
     groups = SeenGroups(statistics, axes, component_scales(varying, scale) * step, columns.spans)

@@ -40,7 +40,7 @@ _BY_CLASS = "class-wise: "
 class Synthesized(Fact):
     """Every released row was drawn from a group's statistics: as many as it has records, or as `RowsDrawn` says."""
 
-    methods = ("condense", "condense-paper", "classwise")
+    methods = ("condense", "condense-paper", "classwise", "joint-condense")
     grouped = synthetic = True
 
     statistics: str
@@ -97,6 +97,8 @@ class Synthesized(Fact):
         from sfumato.methods.condense import ALGORITHMS
 
         mechanism, groups = context.mechanism, context.the(Grouped)
+        if context.method == "joint-condense":  # its plan is compared by the fact of the joint run
+            return context.has("joint")
         known = {ALGORITHMS[mechanism.grouping]} if mechanism.grouping is not None else set(ALGORITHMS.values())
         algorithm, pure = groups.algorithm, context.one(ClassPure)
         if (context.method == "classwise") != (pure is not None):
