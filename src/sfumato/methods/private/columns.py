@@ -17,7 +17,7 @@ __all__ = ["Domain", "Histogram", "measure_columns"]
 
 _BRANCHES = 8
 _MOST_LEVELS = 6
-_LISTED = 1 << 16  # places of a domain whose leaves are looked up
+_LISTED = 1 << 18  # places of a domain whose leaves are looked up
 _LEAST_SHARE = 0.01  # of all people, below which an interval is not divided
 _NOISY = 0.5  # share of the differences between categories that noise explains
 _FEW_SD = 4.0  # missing cells that noise explains are taken as none

@@ -140,11 +140,12 @@ class _Batch:
     def choose_by_row(self, column: ColumnModel, base: Floats) -> Ints:
         """Bin of each row, by its own probabilities, which are fitted to the column's table."""
         cells, dims = self.cells_of(column)
-        base = self.fitted(column, base / base.sum(axis=1, keepdims=True), cells, np.ones(self.rows), dims)
-        uniform = np.empty(self.rows)
-        order, spread = self.spread(cells)
-        uniform[order] = spread
-        chosen = (np.cumsum(base, axis=1) < uniform[:, None]).sum(axis=1)
+        order, uniform = self.spread(cells)
+        base = base[order]
+        base /= base.sum(axis=1, keepdims=True)
+        base = self.fitted(column, base, cells[order], np.ones(self.rows), dims)
+        chosen = np.empty(self.rows, dtype=np.int64)
+        chosen[order] = (np.cumsum(base, axis=1) < uniform[:, None]).sum(axis=1)
         return np.asarray(chosen.clip(0, base.shape[1] - 1))
 
     def spread(self, cells: Ints) -> tuple[Ints, Floats]:
@@ -168,8 +169,8 @@ class _Batch:
     def fitted(self, column: ColumnModel, base: Floats, cells: Ints, rows: Floats, dims: list[int]) -> Floats:
         """Probabilities whose sums over the cells of the table agree with it, as far as the noise allows.
 
-        ``base`` are those of the model so far; ``rows`` tells how many rows of a cell have each. Parents
-        are taken in one after the other; each cell is drawn towards what coarser cells and the model say.
+        ``base`` are those of the model so far, in the order of ``cells``; ``rows`` tells how many rows of a cell have
+        each. Parents are taken in one after the other; each cell is drawn towards what coarser cells and the model say.
         """
         if column.table is None:
             return base
@@ -197,7 +198,8 @@ class _Batch:
             own = slice(group * per_class, (group + 1) * per_class)
             wanted[own] = rake(wanted[own], rows_of[own], given[group] * rows_of[own].sum())
         for _ in range(4):
-            base = base * (wanted / np.maximum(_sums(cells, base, rows, many), 1e-9))[cells] + 1e-12
+            base = base * (wanted / np.maximum(_sums(cells, base, rows, many), 1e-9))[cells]
+            base += 1e-12
             base /= base.sum(axis=1, keepdims=True)
         return base
 
@@ -220,5 +222,8 @@ class _Batch:
 
 
 def _sums(cells: Ints, values: Floats, rows: Floats, many: int) -> Floats:
-    """Sums over the rows of each cell."""
-    return np.column_stack([np.bincount(cells, column * rows, many) for column in values.T])
+    """Sums over the rows of each cell; cells are in order."""
+    first = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+    sums = np.zeros((many, values.shape[1]))
+    sums[cells[first]] = np.add.reduceat(values * rows[:, None], first, axis=0)
+    return sums
