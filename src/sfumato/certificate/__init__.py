@@ -7,7 +7,7 @@ import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sfumato.core.documents import DocumentMismatch, Unparsable, parse_json, plain, typed, write_json
 from sfumato.core.errors import BadInput, PrivacyRefusal
@@ -98,24 +98,30 @@ FORMAT = 2
 """Version of the format; a certificate of another format is refused."""
 
 
-@dataclass(frozen=True, repr=False)
-class Certificate:
-    """What is claimed of a release, and what is not. It contains no measurement, no group membership and no key.
-
-    ``table_sha256`` is None and ``files`` is empty until the release is written.
-    """
+@dataclass(frozen=True)
+class CertifiedRun:
+    """What a certificate states of a run beside its facts; it was ``created`` now if that is empty."""
 
     sfumato: str
-    created: str
     randomness: str
     method: str
     parameters: dict[str, Any]
     rows_in: int | None
     rows_out: int
+    schema_sha256: str
+    created: str = ""
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Certificate(CertifiedRun):
+    """What is claimed of a release, and what is not. It contains no measurement, no group membership and no key.
+
+    ``table_sha256`` is None and ``files`` is empty until the release is written.
+    """
+
     facts: tuple[Fact, ...]
     claims: tuple[Claim, ...]
     refused: tuple[Refused, ...]
-    schema_sha256: str
     table_sha256: str | None = None
     files: dict[str, str] = dataclasses.field(default_factory=dict)
 
@@ -214,19 +220,6 @@ def _fact(document: Mapping[str, object]) -> Fact:
         raise AlteredCertificate(str(error)) from None
 
 
-class CertifiedRun(NamedTuple):
-    """What a certificate states of a run beside its facts; ``created`` is None for now."""
-
-    sfumato: str
-    randomness: str
-    method: str
-    parameters: dict[str, Any]
-    rows_in: int | None
-    rows_out: int
-    schema_sha256: str
-    created: str | None = None
-
-
 def certify(facts: tuple[Fact, ...], run: CertifiedRun) -> Certificate:
     """Draw the claims that the facts support and put them on a certificate.
 
@@ -241,5 +234,5 @@ def certify(facts: tuple[Fact, ...], run: CertifiedRun) -> Certificate:
     claims, refused = draw_claims(facts)
     created = run.created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     parameters = parse_json(write_json(run.parameters, "canonical"))  # as they are read back
-    stated = run._replace(created=created, parameters=parameters)._asdict()
-    return Certificate(facts=facts, claims=claims, refused=refused, **stated)
+    stated = vars(run) | {"created": created, "parameters": parameters}
+    return Certificate(**stated, facts=facts, claims=claims, refused=refused)

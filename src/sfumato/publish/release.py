@@ -306,7 +306,7 @@ def publish(
             outcome.rows_in,
             outcome.rows_out,
             outcome.schema.public_part().digest,
-            outcome.created,
+            outcome.created or "",
         ),
     )
     if measured is not None:

@@ -83,7 +83,7 @@ class Steps:
         return self._read[1:]
 
     def _proposed(self, table: pa.Table, missing: tuple[str, ...]) -> Schema:
-        """The schema before anything is said of rare values, which depends on what is chosen."""
+        """The schema before rare values are treated, which depends on what is chosen."""
         if self._schema is None:
             self._schema = sf.inspect(table, k=table.num_rows + 1, missing=missing)
         return self._schema

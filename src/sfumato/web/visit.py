@@ -67,7 +67,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """What a column is said to be; ``known`` is whether an outsider knows it, by labels at ``known_level``."""
+    """What a column is chosen to be; ``known`` is whether an outsider knows it, by labels at ``known_level``."""
 
     name: str
     role: Role
@@ -286,7 +286,7 @@ class Visit:
 
     @property
     def too_large(self) -> str:
-        """What is said of a file that is longer than is taken."""
+        """Message about a file that is too large."""
         return (
             f"the file is larger than {self.most_bytes / 1e6:,.0f} MB; start 'sfumato web' with a higher "
             "--limit, or use the command line"

@@ -1,4 +1,4 @@
-"""The process that does the work of the page, and the server's end of it: one job at a time, told in lines of JSON.
+"""The process that does the work of the page, and the server's end of it: one job at a time, reported in lines of JSON.
 
 It runs in the folder of the visit, reads orders from standard input and ends when that ends, however the server did. A
 step that can be stopped early (tuning) is interrupted as Ctrl-C does it; anything else is cancelled by its end.

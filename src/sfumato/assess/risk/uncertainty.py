@@ -259,7 +259,7 @@ def _run(study: Study) -> Iterator[Stated]:
 def _best(
     study: Study, pair: ColumnPair, who: _Who, guessed: InferenceTargets, rng: np.random.Generator
 ) -> _Bits | None:
-    """Of a few ways to estimate the one that leaves the intruder least; None if it cannot be said."""
+    """Of a few ways to estimate the one that leaves the intruder least; None if there is none."""
     cells, people, near = who
     here = ~cells.absent[people]
     present = pair.original.present
@@ -409,7 +409,7 @@ def step_of(values: Matrix) -> float:
 
 
 def surprisal(values: Matrix, step: float, rng: np.random.Generator) -> Matrix:
-    """How many bits each number takes, told at a step; the mean is the entropy.
+    """How many bits each number takes, rounded to a step; the mean is the entropy.
 
     Spacings of m neighbours to either side [Vasicek 1976], with the digamma function for the logarithm's bias. Numbers
     are spread over their step first, so that ties are no points of infinite density.
