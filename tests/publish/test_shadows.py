@@ -13,7 +13,7 @@ from sfumato.assess.audit.intervals import Estimate
 from sfumato.assess.verdict import Ruling, UndecidedLimit, Verdict
 from sfumato.publish.judge import limit_checks
 from sfumato.publish.policy import BUILT_IN
-from sfumato.publish.shadows import shadows_needed
+from sfumato.publish.shadows import out_of_reach, shadows_needed
 
 LOOSE = sf.Policy("loose", limits={"linkage-excess": 0.3, "membership-auc": 0.8}, require={"control": True})
 
@@ -42,7 +42,7 @@ def test_a_policy_without_a_hold_out_set_is_met_on_shadow_releases(release: sf.R
     assert verdict.outcome is Ruling.MEETS
     assert {each.limit for each in verdict.limits} == set(LOOSE.limits)
     assert all(each.finding.startswith("shadow-") for each in verdict.limits)
-    assert verdict.shadows == 6
+    assert verdict.shadows == 9  # from which the likelihood ratio has learned
     assert "without a random 13\u00a0% of the people" in verdict.basis
     assert verdict.basis in release.report.summary()
 
@@ -81,6 +81,18 @@ def test_an_open_limit_says_how_many_shadow_releases_would_decide_it() -> None:
     undecided = UndecidedLimit("membership-auc", "shadow-auc-distance", "", interval=open_one.table)
     verdict = Verdict("near", Ruling.INCONCLUSIVE, missing=(undecided,), shadows=10, shadows_needed=needed)
     assert verdict.hint == "About 40 shadow releases would decide it; raise the time limit."
+    many = dataclasses.replace(verdict, people_needed=1_200)
+    assert many.hint == "About 40 shadow releases, or 1,200 people, would decide it; raise the time limit."
+
+
+def test_an_audit_stops_if_its_time_cannot_decide_a_limit_even_with_luck() -> None:
+    policy = sf.Policy("near", limits={"attribute-excess": 0.02, "membership-auc": 0.6})
+    inferred = Estimate(0.3, 0.01, (-0.10, 0.12), (-0.2, 0.2), 9, 300, 0.06)  # nine times 0.11 squared by 0.05 squared
+    estimates = {"shadow-attribute-inference/age": inferred}
+    assert out_of_reach(estimates, policy, 40)
+    assert not out_of_reach(estimates, policy, 50)
+    exceeding = Estimate(0.7, 0.7, (0.55, 0.85), (0.5, 0.9), 9, 300, 0.06)
+    assert not out_of_reach({**estimates, "shadow-auc-distance": exceeding}, policy, 40)
 
 
 def test_with_a_hold_out_set_there_are_no_shadow_releases() -> None:

@@ -82,6 +82,7 @@ def declared() -> tuple[Measure, ...]:
 
 def _ours() -> tuple[Measure, ...]:
     from sfumato.assess.audit.attacks import SHADOWS
+    from sfumato.assess.audit.exposure import EXPOSURE
     from sfumato.assess.risk.uniqueness import KNOWN_CLASSES
     from sfumato.assess.utility.distortion import COSTS
 
@@ -92,6 +93,7 @@ def _ours() -> tuple[Measure, ...]:
         *_risk(),
         *_attacks(),
         SHADOWS,
+        EXPOSURE,
         KNOWN_CLASSES,
         COSTS,
         *vertical_measures(),

@@ -84,6 +84,7 @@ class Sizes:
     judged: bool = False  # whether a policy is judged by it, which takes more people to be attacked
     shadow_releases: int | None = None  # that were attacked, where a policy is judged by the method
     shadow_releases_needed: int | None = None  # that would decide every limit, where one is open
+    people_needed: int | None = None  # with whom the releases that there was time for would decide it, about
 
 
 def choose_sizes(

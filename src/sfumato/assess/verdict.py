@@ -122,6 +122,7 @@ class Verdict:
     limits: tuple[LimitResult, ...] = field(default=(), compare=False)  # every limit that was measured
     shadows: int | None = None  # shadow releases that it rests on; None if the release itself was attacked
     shadows_needed: int | None = None  # that would decide every limit, about; None if none is open
+    people_needed: int | None = None  # with whom as many releases would decide it, about
 
     @property
     def helpful(self) -> tuple[str, ...]:
@@ -200,7 +201,8 @@ class Verdict:
         if unsure and self.shadows is not None:
             if self.shadows_needed is None:
                 return ""
-            return f"About {self.shadows_needed:,} shadow releases would decide it; raise the time limit."
+            people = "" if self.people_needed is None else f", or {self.people_needed:,} people,"
+            return f"About {self.shadows_needed:,} shadow releases{people} would decide it; raise the time limit."
         return "A larger hold-out set or more attacked records would narrow the interval." if unsure else ""
 
     @property

@@ -121,7 +121,13 @@ def _audit(
     if not options.policy.limits or run.job.original.num_rows > MOST_ROWS:
         return None
     time_limit = None if options.time_limit is None else options.time_limit / 2
-    return audit(run, options.policy, randomness.generator("shadow releases"), time_limit=time_limit)
+    return audit(
+        run,
+        options.policy,
+        randomness.generator("shadow releases"),
+        time_limit=time_limit,
+        declared=options.quasi_identifiers,
+    )
 
 
 def _unseen_study(outcome: Outcome, study: Study, options: PublishOptions, randomness: Randomness) -> Study | None:
@@ -163,7 +169,12 @@ def with_audit(report: Report, audited: ShadowAudit | None) -> Report:
         return report
     if audited.reason:
         return dataclasses.replace(report, notes=(*report.notes, f"No shadow releases: {audited.reason}."))
-    sizes = {**report.sizes, "shadow_releases": audited.releases, "shadow_releases_needed": audited.needed}
+    sizes = {
+        **report.sizes,
+        "shadow_releases": audited.releases,
+        "shadow_releases_needed": audited.needed,
+        "people_needed": audited.people_needed,
+    }
     findings = privacy_first((*audited.findings, *report.findings))
     return dataclasses.replace(
         report, findings=findings, sizes=sizes, seconds={**report.seconds, "shadow releases": audited.seconds}

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.assess.audit.few_shadows import STRICTER
 from sfumato.assess.findings import Finding, Tries, difference_interval, exact_interval
 from sfumato.assess.report import ExceededLimit, LimitResult, Report, Ruling, UndecidedLimit, Verdict
 from sfumato.assess.verdict import FAMILIES
@@ -181,7 +182,8 @@ def _audited(limit: str, finding: Finding) -> AuditedCheck:
     assert finding.interval is not None
     control = None if limit in _SCORES else finding.control or 0.0
     low, high = (end - (control or 0.0) for end in finding.interval)
-    return AuditedCheck(limit, finding.name, Tries(finding.value, 1.0), control, ends=(low, high))
+    alone = finding.name.startswith(STRICTER)
+    return AuditedCheck(limit, finding.name, Tries(finding.value, 1.0), control, alone, ends=(low, high))
 
 
 def _of_limit(limit: str, report: Report) -> tuple[list[LimitCheck], list[UndecidedLimit]]:
@@ -283,6 +285,7 @@ def judge(
         limits=results,
         shadows=report.sizes.get("shadow_releases"),
         shadows_needed=report.sizes.get("shadow_releases_needed"),
+        people_needed=report.sizes.get("people_needed"),
     )
 
 

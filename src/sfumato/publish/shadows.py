@@ -9,14 +9,27 @@ import math
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.audit.attacks import AttackedPeople, shadow_findings
-from sfumato.assess.audit.intervals import MEMBERS, PILOT, Estimate, Series, error_of_look, inflation, is_look
+from sfumato.assess.algebra import Values
+from sfumato.assess.audit.attacks import EXPOSED, SHADOWS, AttackedPeople, shadow_findings
+from sfumato.assess.audit.exposure import exposure_findings
+from sfumato.assess.audit.few_shadows import FEW, STRICTER
+from sfumato.assess.audit.intervals import (
+    MEMBERS,
+    PILOT,
+    Estimate,
+    RateSeries,
+    Series,
+    error_of_look,
+    inflation,
+    is_look,
+)
+from sfumato.assess.audit.likelihood import LikelihoodSeries, empirical_epsilon
 from sfumato.assess.findings import Finding
 from sfumato.assess.verdict import FAMILIES
 from sfumato.core.arrays import Bools
@@ -27,14 +40,26 @@ from sfumato.engines.memory import ResolvedRun
 from sfumato.methods.protocol import Mechanism
 from sfumato.publish.judge import ERROR
 from sfumato.publish.policy import Policy
+from sfumato.tables.recoding import column_and_level
 
-__all__ = ["FEWEST_PEOPLE", "MOST_ROWS", "ShadowAudit", "audit", "can_be_audited", "draw_members", "shadows_needed"]
+__all__ = [
+    "FEWEST_PEOPLE",
+    "MOST_ROWS",
+    "ShadowAudit",
+    "audit",
+    "can_be_audited",
+    "draw_members",
+    "out_of_reach",
+    "shadows_needed",
+]
 
 FEWEST_PEOPLE, MOST_ROWS = 200, 100_000
 """People and rows between which a table is audited; of more rows a hold-out set costs next to nothing."""
 
 _SECONDS = 60.0  # of CPU time, without a time limit
 _ENDLESS = 1_000  # times as many releases as there were, if an estimate is at its limit
+_OF_FEW = 0.2  # of the error of a limit
+_DELTA = 1e-5
 _LUCK = 2.0  # standard errors
 _STAGE = "shadow releases"
 
@@ -47,6 +72,7 @@ class ShadowAudit:
     releases: int
     seconds: float  # of CPU time
     needed: int | None = None  # releases that would decide every limit, if some are open
+    people_needed: int | None = None  # with whom the releases that there is time for would decide them
     reason: str = ""  # why it was not run
 
 
@@ -73,18 +99,25 @@ def audit(
     time_limit: float | None = None,
     most: int | None = None,
     watch: Watch | None = None,
+    declared: Sequence[str] = (),
 ) -> ShadowAudit:
     """Release most of the people again and again, and attack all of them, until the limits are decided.
 
     Without a time limit it stops after a minute of CPU time, and in any case after ``most`` counted releases. Members
-    are drawn from ``coins``, so that audits of several methods can have the same.
+    are drawn from ``coins``, so that audits of several methods can have the same. ``declared`` are the columns that the
+    owner says an outsider knows.
     """
     begin, wall = time.process_time(), time.monotonic()
-    people = AttackedPeople.of(run.job.original, run.job.codec, run.job.records.persons)
+    known = [column_and_level(each, run.job.codec.schema.names)[0] for each in declared]
+    people = AttackedPeople.of(run.job.original, run.job.codec, run.job.records.persons, known)
     if people.persons < FEWEST_PEOPLE:
         return ShadowAudit((), 0, 0.0, reason=f"fewer than {FEWEST_PEOPLE} people are too few for shadow releases")
-    series = {name: each for name, each in people.series().items() if _limit_of(name, policy) is not None}
-    limits = Counter(_limit_of(name, policy) for name in series)  # each has the same part of the error
+    series = {
+        name: each
+        for name, each in people.series().items()
+        if _limit_of(name, policy) is not None or name.startswith(EXPOSED)
+    }
+    parts = _error_parts(series, policy)
     looks = 0
     estimates: dict[str, Estimate] = {}
 
@@ -99,7 +132,9 @@ def audit(
             try:
                 with listening(None):
                     member = draw_members(people.persons, rng if coins is None else coins)
-                    released = _attack(run, people, series, member, rng, count=turn >= PILOT)
+                    released = _attack(
+                        run, people, series, member, rng, count=turn >= PILOT, few=0 <= turn - PILOT < FEW
+                    )
             except SfumatoError as refused:
                 reason = (
                     f"the method refuses a release without {1.0 - MEMBERS:.0%} of the people ({type(refused).__name__})"
@@ -116,16 +151,18 @@ def audit(
                     break
                 continue
             looks += 1
-            error = error_of_look(looks, ERROR) / len(limits)
+            for each in series.values():
+                each.settle()
+            error = error_of_look(looks, ERROR)
             inflated = inflation(series.values())
             estimates = {
-                name: each.estimate(error / limits[_limit_of(name, policy)], inflated)
+                name: each.estimate(error * parts[name], inflated)
                 for name, each in series.items()
-                if each.values
+                if len(each.values) > 1
             }
-            if late or _decided(estimates, policy):
+            if late or (_decided(estimates, policy) and _learned(series, estimates, policy)):
                 break
-            if looks > 1 and _out_of_reach(estimates, policy, counted / max(spent(), 1e-9)):
+            if looks > 1 and out_of_reach(estimates, policy, counted / max(spent(), 1e-9)):
                 break
     tell(_STAGE, 1.0)
     if not estimates:
@@ -133,9 +170,47 @@ def audit(
             (), 0, time.process_time() - begin, reason="the time limit was too short for shadow releases"
         )
     counted = turn - PILOT
+    rates = {name: each for name, each in series.items() if isinstance(each, RateSeries)}
+    findings = (*shadow_findings(estimates), *_epsilon(series), *exposure_findings(rates))
+    needed = shadows_needed(estimates, policy, counted)
+    affordable = counted / min(1.0, max(spent(), 1e-9))
+    wanted = None if needed is None or needed >= _ENDLESS * counted else people.persons * needed / affordable
     return ShadowAudit(
-        shadow_findings(estimates), counted, time.process_time() - begin, shadows_needed(estimates, policy, counted)
+        findings, counted, time.process_time() - begin, needed, None if wanted is None else _rounded_up(wanted)
     )
+
+
+def _rounded_up(number: float) -> int:
+    """Two digits of a number, no smaller than it."""
+    step = 10 ** max(0, math.floor(math.log10(max(1.0, number))) - 1)
+    return math.ceil(number / step) * step
+
+
+def _error_parts(series: Iterable[str], policy: Policy) -> dict[str, float]:
+    """Part of the error of each attack: the same for each limit, a fifth of it for attacks that can only exceed it."""
+    kinds = Counter((_limit_of(name, policy), name.startswith(STRICTER)) for name in series)
+    limits = {limit for limit, _ in kinds}
+    return {
+        name: (_OF_FEW if name.startswith(STRICTER) else 1.0 - _OF_FEW)
+        / (len(limits) * kinds[_limit_of(name, policy), name.startswith(STRICTER)])
+        for name in series
+    }
+
+
+def _learned(series: Mapping[str, Series], estimates: Mapping[str, Estimate], policy: Policy) -> bool:
+    """Whether an attack exceeds its limit, or those that learn from shadow releases have learned from enough."""
+    if any(each.table[0] > policy.limits[limit] for limit, each in _by_limit(estimates, policy)):
+        return True
+    return all(name in estimates for name, each in series.items() if isinstance(each, LikelihoodSeries))
+
+
+def _epsilon(series: Mapping[str, Series]) -> tuple[Finding, ...]:
+    """What the attack on the most exposed people shows of epsilon."""
+    exposed = series.get(f"{EXPOSED}auc")
+    if not isinstance(exposed, LikelihoodSeries) or not len(exposed.scores):
+        return ()
+    value = empirical_epsilon(exposed.scores, exposed.member, delta=_DELTA)
+    return tuple(SHADOWS.findings([(f"{EXPOSED}epsilon", Values(value, attempts=exposed.controls))]))
 
 
 def _attack(
@@ -146,10 +221,11 @@ def _attack(
     rng: np.random.Generator,
     *,
     count: bool,
+    few: bool,
 ) -> pa.Table:
-    """One shadow release, attacked by everything."""
+    """One shadow release, attacked by everything; by what costs much only if it is one of ``few``."""
     released = run.shadow(np.flatnonzero(member[people.whose]), rng)
-    for name, rows, score in people.attack(released, people.attacked(member, rng), rng):
+    for name, rows, score in people.attack(released, people.attacked(member, rng), rng, all_of_them=few):
         if name in series:
             whose = people.whose[rows]
             inside = member[whose]
@@ -163,19 +239,20 @@ def _limit_of(name: str, policy: Policy) -> str | None:
 
 
 def _decided(estimates: Mapping[str, Estimate], policy: Policy) -> bool:
-    """Whether some attack exceeds its limit, or every limit is kept by all attacks."""
-    ends = [(policy.limits[limit], *each.table) for limit, each in _by_limit(estimates, policy)]
-    return any(low > allowed for allowed, low, _ in ends) or all(high <= allowed for allowed, _, high in ends)
+    """Whether some attack exceeds its limit, or every limit is kept by all attacks that can keep it open."""
+    if any(each.table[0] > policy.limits[limit] for limit, each in _by_limit(estimates, policy)):
+        return True
+    return all(each.table[1] <= policy.limits[limit] for limit, each in _deciding(estimates, policy))
 
 
-def _out_of_reach(estimates: Mapping[str, Estimate], policy: Policy, affordable: float) -> bool:
+def out_of_reach(estimates: Mapping[str, Estimate], policy: Policy, affordable: float) -> bool:
     """Whether some limit would stay open after all releases that there is time for, even if its estimate is in luck.
 
     Luck moves an estimate away from its limit by `_LUCK` standard errors; a limit that is likely to be found exceeded
     decides alone.
     """
     open_ones = []
-    for limit, each in _by_limit(estimates, policy):
+    for limit, each in _deciding(estimates, policy):
         allowed, (low, high) = policy.limits[limit], each.table
         if low <= allowed < high:
             luck = _LUCK * each.spread / math.sqrt(each.releases)
@@ -191,9 +268,13 @@ def shadows_needed(estimates: Mapping[str, Estimate], policy: Policy, counted: i
         return None
     return max(
         each.releases_needed(policy.limits[limit]) or _ENDLESS * counted
-        for limit, each in _by_limit(estimates, policy)
+        for limit, each in _deciding(estimates, policy)
         if each.table[1] > policy.limits[limit]
     )
+
+
+def _deciding(estimates: Mapping[str, Estimate], policy: Policy) -> list[tuple[str, Estimate]]:
+    return _by_limit({name: each for name, each in estimates.items() if not name.startswith(STRICTER)}, policy)
 
 
 def _by_limit(estimates: Mapping[str, Estimate], policy: Policy) -> list[tuple[str, Estimate]]:

@@ -179,6 +179,7 @@ def try_on_shadows(arrow: pa.Table, plan: Plan, options: PublishOptions, trial: 
         time_limit=trial.time_limit,
         most=trial.most,
         watch=watch,
+        declared=options.quasi_identifiers,
     )
     if audited.reason:
         raise SfumatoError(f"it cannot be judged by shadow releases: {audited.reason}")

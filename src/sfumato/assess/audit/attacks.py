@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sfumato.assess.algebra import SHARE, Measure, Number, Values
+from sfumato.assess.algebra import SHARE, SIZE, Measure, Number, Values
 from sfumato.assess.attacks.inference import tolerance_of
 from sfumato.assess.attacks.linkage import pick_near, split_columns, whitening
 from sfumato.assess.attacks.singling import SortedRows, conjunctions, find_fits, single_conditions
+from sfumato.assess.audit.few_shadows import STRICTER, attack_few
 from sfumato.assess.audit.intervals import FALSE_ALARMS, AreaSeries, Estimate, RateSeries, Series, TailSeries
+from sfumato.assess.audit.likelihood import LikelihoodSeries
 from sfumato.assess.findings import Family, Finding
 from sfumato.assess.study import Column, ColumnPair, Matrix, Places, read_columns
 from sfumato.core.arrays import Bools
@@ -26,7 +28,10 @@ from sfumato.core.neighbours import nearest, nearest_persons, nearest_without_ea
 from sfumato.core.records import BlockKind, Layout
 from sfumato.tables.codec import Codec
 
-__all__ = ["SHADOWS", "AttackedPeople", "Scored", "shadow_findings"]
+EXPOSED = "shadow-exposed-"
+"""How findings on the most exposed people begin."""
+
+__all__ = ["EXPOSED", "SHADOWS", "AttackedPeople", "Scored", "shadow_findings"]
 
 Scored = tuple[str, Places, Matrix]
 """Name of an attack, the places of the rows that were attacked, and the success or score of each."""
@@ -37,6 +42,9 @@ _PAIRS = 2e9  # products of attacked rows, released rows and coordinates in one 
 _FEWEST, _MOST = 1_500, 6_000  # people attacked in a release
 _TIED = 6  # people who are equally near to a released row, of whom a link may name each
 _SLACK = 1e-9
+_TINY = 1e-3  # keeps a distance of 0 from being infinitely suspect
+_DECLARED = "shadow-attribute-inference-declared"
+_SHARE_EXPOSED, _FEWEST_EXPOSED, _MOST_EXPOSED = 0.05, 40, 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,9 +67,14 @@ class AttackedPeople:
     tolerances: tuple[float, ...]
     whose: Places
     rows: SortedRows
+    declared: tuple[str, ...]  # columns that an outsider is declared to know, if any
+    exposed: Places  # rows of the most exposed people, one of each
+    sampled: Places  # rows of as many people at random
 
     @classmethod
-    def of(cls, original: pa.Table, codec: Codec, persons: Places | None) -> AttackedPeople:
+    def of(
+        cls, original: pa.Table, codec: Codec, persons: Places | None, declared: Sequence[str] = (), seed: int = 0
+    ) -> AttackedPeople:
         """Read the people of an original table."""
         columns, fields = read_columns(original, codec), codec.schema.encoded
         values = _frozen(codec.encode(original, unseen="mean").values)
@@ -77,7 +90,13 @@ class AttackedPeople:
         tolerances = tuple(tolerance_of(pair) for pair in pairs)
         rows = SortedRows.of(columns, whose)
         whitened = _whitened(values, white)
-        return cls(codec, columns, values, ranks, white, whitened, others, other_ranks, tolerances, whose, rows)
+        known = tuple(field.name for field in fields if field.name in declared)
+        known = () if len(known) == len(fields) else known
+        exposed, sampled = most_exposed(others[:, -1], whose, np.random.default_rng(seed))
+        return cls(
+            codec, columns, values, ranks, white, whitened, others, other_ranks, tolerances, whose, rows,
+            known, exposed, sampled,
+        )  # fmt: skip
 
     @property
     def persons(self) -> int:
@@ -91,6 +110,20 @@ class AttackedPeople:
         rates = [*(f"shadow-linkage-{view}" for view in ("euclid", "mahalanobis", "rank")), "shadow-singling-out"]
         rates += [*(f"shadow-attribute-inference/{name}" for name in columns), "shadow-linkability"] if several else []
         made: dict[str, Series] = {name: RateSeries(self.persons) for name in rates}
+        if self.declared:
+            rates = [
+                *(f"{_DECLARED}/{name}" for name in columns if name not in self.declared),
+                "shadow-linkage-declared",
+            ]
+            made |= {name: RateSeries(self.persons) for name in rates}
+        made |= {
+            name: RateSeries(self.persons)
+            for each in STRICTER
+            if each.endswith("/")
+            for name in map(each.__add__, columns)
+        }
+        made |= {name: AreaSeries(self.persons) for name in STRICTER if not name.endswith("/")}
+        made |= {name: LikelihoodSeries(self.persons) for name in ("shadow-auc-likelihood", "shadow-exposed-auc")}
         made |= {f"shadow-auc-{name}": AreaSeries(self.persons) for name in _SCORES}
         return made | {f"shadow-tpr-{name}": TailSeries(self.persons) for name in _SCORES}
 
@@ -107,8 +140,13 @@ class AttackedPeople:
         some = (rng.permutation(side)[:count] for side, count in ((inside, most - controls), (outside, controls)))
         return np.sort(np.concatenate(list(some)))
 
-    def attack(self, released: pa.Table, rows: Places, rng: np.random.Generator) -> Iterator[Scored]:
-        """Success or score of every attack of `series` with a released table on the given rows."""
+    def attack(
+        self, released: pa.Table, rows: Places, rng: np.random.Generator, *, all_of_them: bool = False
+    ) -> Iterator[Scored]:
+        """Success or score of the attacks of `series` with a released table on the given rows.
+
+        Those that cost much run if all of them are asked for.
+        """
         made = read_columns(released, self.codec)
         values = _frozen(self.codec.encode(released, unseen="mean").values)
         ranks = _frozen(_ranked(values, self.values, self.codec.layout))
@@ -127,6 +165,41 @@ class AttackedPeople:
         if len(self.columns) > 1:
             yield "shadow-linkability", rows, self._joined(values, rows, rng)
             yield from self._inferred(values, made, rows)
+        if self.declared:
+            yield from self._by_declared(values, made, rows)
+        for name, these in (("shadow-auc-likelihood", self.sampled), ("shadow-exposed-auc", self.exposed)):
+            yield name, these, self._statistics(values, ranks, made, these)
+        if all_of_them:
+            yield from attack_few(self, values, made, rows, rng)
+
+    def _by_declared(self, values: Matrix, released: Sequence[Column], rows: Places) -> Iterator[Scored]:
+        """Record linkage and attribute inference of an outsider who knows the declared columns alone."""
+        here = self.coordinates(self.declared)
+        mine, its = _frozen(self.values[:, here]), _frozen(values[:, here])
+        near = nearest(its, mine[rows], 1)[0][:, 0]
+        yield "shadow-linkage-declared", rows, self._links(mine, its, near, rows)
+        for place, field in enumerate(self.codec.schema.encoded):
+            if field.name not in self.declared:
+                yield f"{_DECLARED}/{field.name}", *self._hits(place, released[place], near, rows)
+
+    def _statistics(self, values: Matrix, ranks: Matrix, released: Sequence[Column], rows: Places) -> Matrix:
+        """What an attacker who knows the algorithm compares between releases with and without a person.
+
+        Distances to the nearest and the fifth released row, of numbers as they are and as ranks, the density of
+        released rows around the person, and how many released cells are equal to the person's, and how rare they are.
+        """
+        found = []
+        for mine, its in ((self.values, values), (self.ranks, ranks)):
+            distances = nearest(its, mine[rows], min(_NEAR, len(its)))[1]
+            found += [-np.log(distances[:, 0] + _TINY), -np.log(distances[:, -1] + _TINY)]
+            found.append(np.exp(-0.5 * distances**2).sum(axis=1))
+        equal, rare = np.zeros(len(rows)), np.zeros(len(rows))
+        for known, made in zip(self.columns, released, strict=True):
+            ordered, cells = np.sort(made.values), known.values[rows]
+            low, high = (np.searchsorted(ordered, cells, side) for side in ("left", "right"))
+            equal += high > low
+            rare -= np.log((high - low + 0.5) / (len(ordered) + 1.0))
+        return np.column_stack([*found, equal, rare])
 
     def _links(self, mine: Matrix, its: Matrix, links: Places, rows: Places) -> Matrix:
         """Mutual links: 1/t if t people, the attacked person among them, are nearest to their nearest released row."""
@@ -157,11 +230,12 @@ class AttackedPeople:
         names = [field.name for field in self.codec.schema.encoded]
         first, second = (
             pick_near(np.ascontiguousarray(values[:, here]), self.values[np.ix_(rows, here)], 1, rng)[:, 0]
-            for here in (self._coordinates(half) for half in split_columns(names, rng))
+            for here in (self.coordinates(half) for half in split_columns(names, rng))
         )
         return np.asarray(first == second, dtype=np.float64)
 
-    def _coordinates(self, columns: Sequence[str]) -> Places:
+    def coordinates(self, columns: Sequence[str]) -> Places:
+        """Coordinates of some columns."""
         blocks = [np.arange(block.start, block.stop) for block in self.codec.layout if block.column in columns]
         return np.concatenate(blocks)
 
@@ -170,14 +244,29 @@ class AttackedPeople:
         fields = self.codec.schema.encoded
         owner = np.empty(values.shape[1], dtype=np.int64)
         for place, field in enumerate(fields):
-            owner[self._coordinates([field.name])] = place
+            owner[self.coordinates([field.name])] = place
         near = nearest_without_each_column(values, self.values[rows], owner, 1)[:, :, 0]
-        for place, (field, mine, its) in enumerate(zip(fields, self.columns, released, strict=True)):
-            truth, guess = mine.values[rows], its.values[near[place]]
-            right = np.abs(guess - truth) <= self.tolerances[place] + _SLACK * np.abs(truth)
-            present = ~mine.absent[rows]
-            hits = (right & ~its.absent[near[place]]).astype(np.float64)
-            yield f"shadow-attribute-inference/{field.name}", rows[present], hits[present]
+        for place, (field, its) in enumerate(zip(fields, released, strict=True)):
+            yield f"shadow-attribute-inference/{field.name}", *self._hits(place, its, near[place], rows)
+
+    def _hits(self, place: int, its: Column, near: Places, rows: Places) -> tuple[Places, Matrix]:
+        """Whose value of a column is known, and whether given released rows hold it."""
+        mine = self.columns[place]
+        truth, guess = mine.values[rows], its.values[near]
+        right = np.abs(guess - truth) <= self.tolerances[place] + _SLACK * np.abs(truth)
+        present = ~mine.absent[rows]
+        return rows[present], (right & ~its.absent[near])[present].astype(np.float64)
+
+
+def most_exposed(far: Matrix, whose: Places, rng: np.random.Generator) -> tuple[Places, Places]:
+    """Rows of the people farthest from their fifth nearest other person, and of as many people at random.
+
+    They are one in twenty, 40 at least and 200 at most; of a person the row that is farthest.
+    """
+    order = np.lexsort((-far, whose))
+    first = order[np.unique(whose[order], return_index=True)[1]]
+    count = min(len(first), int(np.clip(_SHARE_EXPOSED * len(first), _FEWEST_EXPOSED, _MOST_EXPOSED)))
+    return first[np.argsort(-far[first], kind="stable")[:count]], first[rng.permutation(len(first))[:count]]
 
 
 _SCORES = ("distance", "relative", "density-ratio", "density-ratio-rank")
@@ -229,7 +318,45 @@ _SPOKEN = {
 }
 
 
+_FEW_SPOKEN = {
+    "classifier": ("classifier", "a classifier of released rows against a reference sample"),
+    "frequencies": ("frequencies", "how much more frequent a person's cells are in the release than among others"),
+    "extremes": ("extreme values", "whether the outermost values of a column are released, of people who hold one"),
+    "likelihood": ("likelihood ratio", "a likelihood ratio per person that other shadow releases taught"),
+}
+
+
+def _more_numbers() -> Iterator[Number]:
+    yield Number("shadow-exposed-auc", "Membership inference of the most exposed, shadow releases").means(
+        _EXCESS.format(
+            term="Membership inference",
+            what="AUC of a likelihood ratio per person that other shadow releases taught, on the people farthest from "
+            "others",
+        )
+    )
+    yield Number("shadow-exposed-epsilon", "Empirical epsilon, lower bound", SIZE).means(
+        "What the same attack shows of epsilon: no method with a smaller one could be attacked as well, with 95 % "
+        "confidence. It can show that a bound does not hold, never that one does"
+    )
+    yield Number("shadow-linkage-declared", "Record linkage by declared columns, shadow releases", SHARE).means(
+        _EXCESS.format(term="Record linkage by the declared quasi-identifiers", what=_NEAREST)
+    )
+    for kind, how in (
+        ("declared", "released row nearest by the declared quasi-identifiers has the person's value"),
+        ("model", "model that boosted trees learn from the release names the person's value"),
+        ("counts", "linear reconstruction from many counts finds one bit of the person's value"),
+    ):
+        yield Number(
+            f"shadow-attribute-inference-{kind}/", f"Attribute inference, {kind}, shadow releases", SHARE, figure=""
+        ).means(_EXCESS.format(term="Attribute inference of {column}", what=f"how often the {how}"))
+    for name, (spoken, score) in _FEW_SPOKEN.items():
+        yield Number(f"shadow-auc-{name}", f"Membership inference, shadow releases, {spoken}").means(
+            _EXCESS.format(term="Membership inference", what=f"AUC, {_MEMBERSHIP.format(score=score)}")
+        )
+
+
 def _numbers() -> Iterator[Number]:
+    yield from _more_numbers()
     linkage = _EXCESS.format(term="Record linkage", what=_NEAREST)
     yield Number("shadow-linkage-euclid", "Record linkage, shadow releases", SHARE).means(linkage)
     yield Number("shadow-linkage-mahalanobis", "Record linkage, shadow releases, Mahalanobis distance", SHARE).means(
@@ -295,7 +422,7 @@ def shadow_findings(estimates: Mapping[str, Estimate]) -> tuple[Finding, ...]:
 def _found(name: str, estimate: Estimate) -> Values:
     note = f"; {estimate.releases} shadow releases, {estimate.controls:,} attacks on controls"
     low, high = estimate.table
-    if name.startswith("shadow-auc-"):
+    if name.startswith(("shadow-auc-", "shadow-exposed-auc")):
         return Values(estimate.value, estimate.table, 0.5, attempts=estimate.controls, note=note)
     control = FALSE_ALARMS if name.startswith("shadow-tpr-") else max(0.0, estimate.members - estimate.value)
     base = 0.0 if name.startswith("shadow-tpr-") else control

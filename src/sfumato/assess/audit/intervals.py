@@ -33,6 +33,7 @@ __all__ = [
     "RateSeries",
     "Series",
     "TailSeries",
+    "area_of",
     "error_of_look",
     "inflation",
     "is_look",
@@ -126,6 +127,9 @@ class Series:
         np.add.at(self._person, people, influence)
         self._within += float((influence**2).sum())
 
+    def settle(self) -> None:
+        """Called before anything is estimated, for a series that has to learn first."""
+
     def variances(self) -> tuple[float, float]:
         """Variance of the mean, as releases differ and as people within releases do."""
         values = np.array(self.values)
@@ -161,6 +165,7 @@ class RateSeries(Series):
     def __init__(self, persons: int) -> None:
         super().__init__(persons)
         self._hits, self._tries = np.zeros(persons), np.zeros(persons)
+        self.counts = np.zeros((persons, 4))  # successes and attempts of each person as member, then as control
 
     def add(self, people: Ints, member: Bools, score: Floats, *, count: bool = True) -> None:
         """Add a release."""
@@ -172,6 +177,9 @@ class RateSeries(Series):
             self._count(people, member, value, float(score[member].mean()), influence)
         np.add.at(self._hits, people, score)
         np.add.at(self._tries, people, 1.0)
+        for place, side in ((0, member), (2, ~member)):
+            np.add.at(self.counts[:, place], people[side], score[side])
+            np.add.at(self.counts[:, place + 1], people[side], 1.0)
 
 
 def _difference(values: Floats, member: Bools) -> tuple[float, NDArray[np.float64]]:
@@ -196,14 +204,14 @@ class AreaSeries(Series):
         prior = float(self._scores.sum() / tries) if tries else 0.0
         if count:
             expected = (self._scores[people] + prior) / (self._tries[people] + 1.0)
-            area, influence = _area(score, member)
-            chance, other = _area(expected, member)
+            area, influence = area_of(score, member)
+            chance, other = area_of(expected, member)
             self._count(people, member, area - (chance - 0.5), area, influence - other)
         np.add.at(self._scores, people, score)
         np.add.at(self._tries, people, 1.0)
 
 
-def _area(scores: Floats, member: Bools) -> tuple[float, NDArray[np.float64]]:
+def area_of(scores: Floats, member: Bools) -> tuple[float, NDArray[np.float64]]:
     """Area under the ROC curve, ties counting half, and the influence of each person on it."""
     inside, outside = scores[member], scores[~member]
     ups, downs = _placements(inside, outside), _placements(outside, inside)
