@@ -308,6 +308,14 @@ class PublishOptions:
         least=2,
         metavar="K",
     )
+    sampling_fraction: float | None = option(
+        None,
+        "Share of the population that INPUT holds, for the risk in the population by --quasi-identifier.",
+        Panel.MEASURING,
+        ("sanitize", "evaluate"),
+        above=0.0,
+        metavar="SHARE",
+    )
     policy: Any = option(
         None,
         "Policy that the release must meet: trusted, research, public, or a file.",

@@ -300,10 +300,13 @@ class MeasureOptions:
         step or a tenth of its standard deviation, whichever is larger.
     clusters : int, optional
         Number of clusters, K. By default the number of classes of the target, else 5.
+    sampling_fraction: float, optional
+        Share of the population that the table holds.
     """
 
     accurate_within: float | None = None
     clusters: int | None = None
+    sampling_fraction: float | None = None
 
     def __post_init__(self) -> None:
         if self.accurate_within is not None and not 0 <= self.accurate_within < math.inf:

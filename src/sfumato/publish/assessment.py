@@ -23,7 +23,7 @@ from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
 from sfumato.publish.shadows import FEWEST_PEOPLE, MOST_ROWS, ShadowAudit, audit, can_be_audited
 from sfumato.tables.recoding import known_columns, known_of
 
-__all__ = ["Suggest", "assess_outcome", "check_time_limit", "measure_options", "study_outcome", "with_audit"]
+__all__ = ["Suggest", "assess_outcome", "check_measuring", "measure_options", "study_outcome", "with_audit"]
 
 _TRAINED = 0.7
 _UNSEEN = (
@@ -77,7 +77,7 @@ def study_outcome(outcome: Outcome, options: PublishOptions, rng: np.random.Gene
 
 def measure_options(options: PublishOptions) -> MeasureOptions:
     """The owner's choices of measures."""
-    return MeasureOptions(options.accurate_within, options.clusters)
+    return MeasureOptions(options.accurate_within, options.clusters, options.sampling_fraction)
 
 
 def _measure(outcome: Outcome, options: PublishOptions) -> Report:
@@ -187,7 +187,12 @@ def _costs(outcome: Outcome) -> tuple[Finding, ...]:
     return cost_findings(outcome.seconds or 0.0, outcome.sent)
 
 
-def check_time_limit(time_limit: float | None) -> None:
-    """Refuse a time limit that is no positive number of seconds."""
+def check_measuring(options: PublishOptions) -> None:
+    """Refuse a time limit that is no positive number of seconds, and a sampling fraction that is none."""
+    time_limit, fraction = options.time_limit, options.sampling_fraction
+    if fraction is not None and not 0.0 < fraction <= 1.0:
+        raise OptionError("the sampling fraction must lie above 0 and be at most 1; try 0.1")
+    if fraction is not None and not options.quasi_identifiers:
+        raise OptionError("--sampling-fraction has no effect without --quasi-identifier; name one")
     if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
         raise OptionError("the time limit must be a number of seconds above 0; try 30")

@@ -21,7 +21,7 @@ from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, Recipe
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.options import PublishOptions, RunOptions, options_from
-from sfumato.publish.assessment import assess_outcome, check_time_limit
+from sfumato.publish.assessment import assess_outcome, check_measuring
 from sfumato.publish.folder import Contents, check_folder, plain_errors, replacing_folder, write_report, write_text
 from sfumato.publish.judge import asked_policy
 from sfumato.publish.policy import Policy
@@ -122,6 +122,7 @@ def evaluate(
     quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
+    sampling_fraction: float | None = None,
     time_limit: float | None = None,
     seed: int | None = None,
     policy: Policy | str | Path | None = None,
@@ -161,6 +162,9 @@ def evaluate(
         or a tenth of its standard deviation, whichever is larger.
     clusters : int, optional
         Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
+    sampling_fraction : float, optional
+        Share of the population that the table holds, above 0 and at most 1: with ``quasi_identifiers`` the report has
+        the risk in the population.
     time_limit : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
     seed : int, optional
@@ -203,7 +207,7 @@ def compare_tables(
     """Measure as `evaluate` does, and give the notes too; the ``certificate`` is that of the released table."""
     options, publishing = options or RunOptions(), publishing or PublishOptions()
     reading = reading or FileReading()
-    check_time_limit(publishing.time_limit)
+    check_measuring(publishing)
     policy = asked_policy(publishing.policy)
     if isinstance(options.holdout, int | float):
         raise OptionError("the release exists already, so no share can be held out; give the hold-out rows")

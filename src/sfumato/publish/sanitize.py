@@ -45,7 +45,7 @@ from sfumato.methods.catalogue import (
 from sfumato.methods.geometry.key import Key, check_key_path, keeping_key
 from sfumato.methods.protocol import Mechanism
 from sfumato.options import PublishOptions, RunOptions, given, options_from
-from sfumato.publish.assessment import check_time_limit
+from sfumato.publish.assessment import check_measuring
 from sfumato.publish.attainable import PlannedRun, refuse_unattainable
 from sfumato.publish.engine_choice import Engine, InputFile
 from sfumato.publish.folder import check_folder, plain_errors, replacing_folder
@@ -178,6 +178,7 @@ def sanitize(
     quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
+    sampling_fraction: float | None = None,
     native: bool = False,
     spreadsheet_safe: bool = False,
     policy: Policy | str | Path | None = None,
@@ -273,6 +274,9 @@ def sanitize(
         or a tenth of its standard deviation, whichever is larger.
     clusters : int, optional
         Number of clusters of the measures of clustering; by default the number of classes of the target, else 5.
+    sampling_fraction : float, optional
+        Share of the population that the table holds, above 0 and at most 1: with ``quasi_identifiers`` the report has
+        the risk in the population.
     native : bool
         Write numbers and dates that came as text in types of their own.
     spreadsheet_safe : bool
@@ -651,7 +655,7 @@ def check_run(run: SanitizeRun) -> SanitizeRun:
     options, publishing, choice = run.options, run.publishing, run.choice
     check_rare_treatment(options.rare)
     check_tails(options.tails)
-    check_time_limit(publishing.time_limit)
+    check_measuring(publishing)
     _check_folder(run)
     _check_names(choice.method, choice.parameters)
     chosen, policy = None, publishing.policy

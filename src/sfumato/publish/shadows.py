@@ -182,7 +182,7 @@ def audit(
 
 def _rounded_up(number: float) -> int:
     """Two digits of a number, no smaller than it."""
-    step = 10 ** max(0, math.floor(math.log10(max(1.0, number))) - 1)
+    step = int(10.0 ** max(0, math.floor(math.log10(max(1.0, number))) - 1))
     return math.ceil(number / step) * step
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sfumato.assess.algebra import SCORE, SHARE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family, Finding, redraw_interval, wilson
 from sfumato.assess.risk.groups import measure_diversity, places_of_values
+from sfumato.assess.risk.population import population_risk
 from sfumato.assess.study import (
     CATEGORIES,
     Column,
@@ -430,12 +431,31 @@ KNOWN_CLASSES = Measure(
         "t-closeness of the release: the largest distance between the values of a further column in an equivalence "
         "class and in the whole table; 0 reveals nothing more"
     ),
+    Number("population-reidentified", "Expected re-identifications", Scale((0.0, None), "count", public=False)).means(
+        "Expected number of rows whose person an intruder names who picks one of the people of the population alike in "
+        "the quasi-identifiers, by the declared sampling fraction. Baseline: the original"
+    ),
+    Number("population-unique", "Unique in the population", Scale((0.0, None), "count", public=False)).means(
+        "Expected number of rows whose person is alone in the population with the quasi-identifiers, by the declared "
+        "sampling fraction. Baseline: the original"
+    ),
+    Number("population-class-smallest", "Smallest class in the population (k-map)", Scale((1.0, None)).more).means(
+        "Estimated number of people of the population in the smallest equivalence class of the release, by the "
+        "declared sampling fraction. Baseline: the original"
+    ),
 )
 
 
 def class_findings(study: Study) -> tuple[Finding, ...]:
     """Findings about rows alike in the known columns; the further columns are the target, or all others."""
     return KNOWN_CLASSES.findings(_run_known(study))
+
+
+_OF_POPULATION = {
+    "population-reidentified": "reidentified",
+    "population-unique": "unique",
+    "population-class-smallest": "smallest",
+}
 
 
 def _run_known(study: Study) -> Iterator[Stated]:
@@ -445,6 +465,13 @@ def _run_known(study: Study) -> Iterator[Stated]:
     before, after = (_classes([getattr(pair, side) for pair in given]) for side in ("original", "released"))
     fewest, bounds = float(np.bincount(after).min()), (1.0, float(len(after)))
     yield "equivalence-class-smallest", Values(fewest, baseline=float(study.frequencies(before, 1).min()), range=bounds)
+    fraction = study.options.sampling_fraction
+    if fraction is not None:
+        whose = np.arange(len(before)) if study.persons is None else study.persons
+        first = np.unique(whose, return_index=True)[1]  # a person is one, whatever rows there are
+        ours, theirs = (asdict(population_risk(classes, fraction)) for classes in (after, before[first]))
+        for name, entry in _OF_POPULATION.items():
+            yield name, Values(ours[entry], baseline=theirs[entry])
     others = [pair for pair in study.pairs if pair.name not in held.union(known)]
     if study.target is not None and study.target not in held:
         others = [study.pair(study.target)]
