@@ -56,7 +56,7 @@ def audited(case: str, visits: int = 1) -> dict[str, Estimate]:
         released = people_table(100 + turn, len(rows)) if case == "redraw" else table.take(pa.array(taken))
         for name, attacked, score in people.attack(released, people.attacked(member, rng), rng, all_of_them=True):
             whose = people.whose[attacked]
-            if member[whose].any() and not member[whose].all():  # few people hold an outermost value
+            if member[whose].any() and not member[whose].all():  # an outermost value is that of few people
                 series[name].add(whose, member[whose], score, count=turn >= PILOT)
     for each in series.values():
         each.settle()

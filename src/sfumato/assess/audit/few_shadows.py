@@ -25,19 +25,20 @@ FEW = 6
 """Shadow releases that these attacks run on."""
 
 STRICTER = (
+    "shadow-auc-likelihood",
     "shadow-auc-classifier",
     "shadow-auc-frequencies",
     "shadow-auc-extremes",
     "shadow-attribute-inference-model/",
     "shadow-attribute-inference-counts/",
 )
-"""Names of these attacks, which may exceed a limit and never keep it open."""
+"""Names of these attacks, and of the likelihood ratio on few people; they may exceed a limit and never keep it open."""
 
 _TRAINED = 2_000  # rows of either kind that models are trained on
 _TREES, _ROUNDS = 30, 60
 _COLUMNS = 2  # whose values are inferred in a release
 _MOST_CLASSES = 30
-_OUTERMOST, _FEWEST_HOLDERS = 10, 30  # values at either end of a column, and people who hold any of them
+_OUTERMOST, _FEWEST_EXTREME = 10, 30  # values at either end of a column, and people who hold any of them
 _PAIRS = 500  # products of two cells
 _QUERIES = 800
 _BINS = 4
@@ -47,16 +48,16 @@ _SLACK = 1e-9
 def attack_few(
     people: AttackedPeople, values: Matrix, made: Sequence[Column], rows: Places, rng: np.random.Generator
 ) -> Iterator[Scored]:
-    """Success or score of every one of these attacks on a released table, of people outside the reference sample."""
+    """Success or score of every one of these attacks on a released table, of people who are not reference."""
     reference = (rng.random(people.persons) < 0.5)[people.whose]
     scored, known = rows[~reference[rows]], rows[reference[rows]]
     if not len(scored) or not len(known):
         return
     yield "shadow-auc-classifier", scored, _classifier(values, people.values[known], people.values[scored], rng)
     yield "shadow-auc-frequencies", scored, _frequencies(people, made, scored, known, rng)
-    holders, score = _extremes(people, made, rows)
-    if len(holders) >= _FEWEST_HOLDERS:
-        yield "shadow-auc-extremes", holders, score
+    attacked, score = _extremes(people, made, rows)
+    if len(attacked) >= _FEWEST_EXTREME:
+        yield "shadow-auc-extremes", attacked, score
     if len(people.columns) < 2:
         return
     for place in map(int, rng.permutation(len(people.columns))[:_COLUMNS]):
@@ -73,7 +74,7 @@ def _some(rows: Matrix, rng: np.random.Generator, most: int = _TRAINED) -> Matri
 
 
 def _classifier(values: Matrix, reference: Matrix, scored: Matrix, rng: np.random.Generator) -> Matrix:
-    """How much more like released rows than like other people somebody is, by fully grown trees."""
+    """How much more like released rows than like other people a person is, by fully grown trees."""
     from sklearn.ensemble import ExtraTreesClassifier
 
     most = min(_TRAINED, len(values), len(reference))
@@ -130,9 +131,9 @@ def _extremes(people: AttackedPeople, made: Sequence[Column], rows: Places) -> t
     for place, (mine, its) in enumerate(zip(people.columns, made, strict=True)):
         if not _is_number(people, place) or not len(mine.present):
             continue
-        ordered, holders = np.unique(mine.present, return_counts=True)
+        ordered, frequency = np.unique(mine.present, return_counts=True)
         outermost = np.concatenate([ordered[:_OUTERMOST], ordered[-_OUTERMOST:]])
-        outermost = outermost[np.isin(outermost, ordered[holders == 1])]  # what one person alone has
+        outermost = outermost[np.isin(outermost, ordered[frequency == 1])]  # what one person alone has
         cells = mine.values[rows]
         here = np.isin(cells, outermost) & ~mine.absent[rows]
         holds += here
