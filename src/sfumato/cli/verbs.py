@@ -198,7 +198,6 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option(
     "--signer",
-    "signers",
     multiple=True,
     metavar="FINGERPRINT|FILE",
     help="Expected signer: SHA256:..., or a public key (PEM, or a line ssh-ed25519 ...); of several owners each.",
@@ -212,7 +211,7 @@ def policy(console: Console, name: str | None, output: Path | None, overwrite: b
 def verify(
     console: Console,
     folder: Path,
-    signers: tuple[str, ...],
+    signer: tuple[str, ...],
     require_signature: bool,
     allow_unknown: bool,
     most_bytes: int | None,
@@ -224,7 +223,7 @@ def verify(
     """
     found = sf.verify(
         folder,
-        signer=signers or None,
+        signer=signer or None,
         require_signature=require_signature,
         allow_unknown=allow_unknown,
         most_bytes=most_bytes,
