@@ -32,7 +32,7 @@ from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
-from sfumato.parties.facts import Joint, Opened, PartJudged
+from sfumato.parties.facts import Joint, KeysMatched, Opened, PartJudged
 from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
 from sfumato.tables.facts import (
     Aggregated,
@@ -249,7 +249,9 @@ def joint(draw: Any) -> Facts:
     lines = [
         Opened(f"line {place}", "this", draw(st.sampled_from(("opened", "sum"))), parties, 3, 1) for place in (1, 2)
     ]
-    return (run, *lines[: draw(st.integers(1, 2))], *judged[: draw(st.integers(0, 2))])
+    counts = tuple(draw(st.integers(40, 60)) for _ in parties)
+    keys = (KeysMatched(min(counts), counts, counts, counts),) if vertical and draw(st.booleans()) else ()
+    return (run, *keys, *lines[: draw(st.integers(1, 2))], *judged[: draw(st.integers(0, 2))])
 
 
 @st.composite

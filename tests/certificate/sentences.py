@@ -33,7 +33,7 @@ from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
-from sfumato.parties.facts import Joint, Opened, PartJudged
+from sfumato.parties.facts import Joint, KeysMatched, Opened, PartJudged
 from sfumato.stream.facts import EpochPublished, Maintained, PersonRowsBounded, RowsKept
 from sfumato.tables.facts import (
     Aggregated,
@@ -1136,6 +1136,7 @@ REFUSED = (
         r"The (secure sums hide|opened sum hides) the two owners from each other\.",
         lambda facts, said: len(the(facts, Joint).parties) == 2,
     ),
+    Sentence("common keys", r"All records of the data owners are in the table\.", of(KeysMatched)),
     Sentence("statistics seen", r"The statistics of the groups are hidden from the owners\.", of(Joint)),
     Sentence("which group of owners", r"The owners cannot tell in which group a person is\.", of(Joint)),
     Sentence("whose", r"The owners cannot tell whose (row is|rows are) whose\.", of(Joint)),

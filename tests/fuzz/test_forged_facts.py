@@ -108,6 +108,7 @@ _KEY = 'format = 1\nstep = [{op = "add", column = "age", term = 3}, {op = "add",
 _EXTRA: tuple[Document, ...] = (
     {"fact": "celled", "cells": 1, "smallest": 60},
     {"fact": "despite-policy", "policy": "research", "outcome": "inconclusive"},
+    {"fact": "keys-matched", "common": 3, "keys": [3, 4], "missing": [0, 1], "repeated": [0, 2]},
     {"fact": "part-judged", "owner": "bank", "outcome": "not-measured"},
     {"fact": "person-rows-bounded", "most": 1},
     {"fact": "rows-kept", "rows": 3, "outside": 1, "forgotten": False},

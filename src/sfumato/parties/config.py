@@ -38,7 +38,7 @@ _FORMAT = 1
 _LEAST_TIMEOUT, _MOST_TIMEOUT = 2.0, 86_400.0
 _WORDS = {"tuple[str": "a list of texts", "_Party": "a list of tables", "str": "a text in quotes"}
 _WORDS |= {"float": "a number", "int": "a whole number"}
-_OF_PLAN = ("rounds", "centres", "few", "noise", "rows_are_people", "holdout")
+_OF_PLAN = ("rounds", "centres", "few", "noise", "rows_are_people", "common", "holdout")
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,7 @@ class _Method:
     few: str | None = None
     noise: str | None = None
     rows_are_people: bool | None = None
+    common: float | None = None
     holdout: float | None = None
 
 
@@ -548,6 +549,7 @@ _CHOICES = {
     ),
     "vertical": (
         *_COMMON,
+        ("common", "0.9", "go on with the keys that all have, if they are this share of each owner's keys"),
         ("noise", '"each"', 'first and last draw a whole noise each; "split" halves it and protects from neither'),
     ),
 }

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Joint",
+    "KeysMatched",
     "Opened",
     "PartJudged",
 ]
@@ -103,7 +104,7 @@ class Joint(Fact):
         if self.partition == "vertical":
             noise = context.one(ComponentNoise)
             yield from _of_two_noises(self, noise) if self.engine != _PLAIN else []
-            yield from _of_columns(self, noise, condensed=condensed)
+            yield from _of_columns(self, noise, context)
         else:
             yield from _of_rows(self, condensed=condensed)
 
@@ -184,6 +185,42 @@ class Opened(Fact):
         if leak is None or self.times <= 0 or (self.what, self.action) != (leak.what, leak.action):
             return False
         return self.to == plan.parties if leak.to == "all" else len(self.to) == 1
+
+
+@dataclass(frozen=True)
+class KeysMatched(Fact):
+    """Owners of columns went on with the ``common`` keys that all have; of each the numbers of keys and odd cells.
+
+    ``missing`` and ``repeated`` are cells of the key column, whose rows were left out.
+    """
+
+    methods = ("joint-laplace-pca", "joint-condense")
+    grouped = True
+
+    common: int
+    keys: tuple[int, ...]
+    missing: tuple[int, ...]
+    repeated: tuple[int, ...]
+
+    def claims(self, context: Context) -> Statements:
+        yield Refused(
+            "All records of the data owners are in the table.",
+            f"It was made of the {counted(self.common, 'key', 'keys')} that all owners have, of "
+            f"{joined([str(count) for count in self.keys])}. Each owner learned which of its keys the others have. "
+            f"Rows with a missing key ({sum(self.missing)}) or a repeated one ({sum(self.repeated)}) were left out.",
+        )
+
+    def check(self) -> bool:
+        return 0 < self.common <= min(self.keys, default=0) and min((*self.missing, *self.repeated), default=0) >= 0
+
+    def agrees(self, context: Context) -> bool:
+        run = context.one(Joint)
+        whole = len(self.keys) == len(self.missing) == len(self.repeated)
+        return run is not None and whole and len(self.keys) == len(run.parties) and run.partition == "vertical"
+
+    def fits(self, context: Context) -> bool:
+        share = context.parameters.get("common")
+        return isinstance(share, float) and all(self.common >= share * count for count in self.keys)
 
 
 @dataclass(frozen=True)
@@ -347,7 +384,8 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
     )
 
 
-def _of_columns(fact: Joint, noise: ComponentNoise | None, *, condensed: bool) -> Statements:
+def _of_columns(fact: Joint, noise: ComponentNoise | None, context: Context) -> Statements:
+    condensed = context.has(Synthesized)
     saw = f"saw the cluster of every row in each of {counted(fact.rounds, 'round', 'rounds')}."
     if condensed:
         yield Refused("The owners cannot tell in which group a person is.", f"Rows have a key. Each owner {saw}")
@@ -363,11 +401,8 @@ def _of_columns(fact: Joint, noise: ComponentNoise | None, *, condensed: bool) -
         "linear equations for that column's cells. If cells can have few values, far fewer equations than records "
         "leave one solution.",
     )
-    yield Refused(
-        "No one learns which records another owner has.",
-        "The run continues only if all owners have the same keys. Each owner thus knows that all others have its "
-        "records too.",
-    )
+    if not context.has(KeysMatched):
+        yield _of_same_keys()
     if noise is not None and noise.components > 1:
         yield Refused(
             "The bound for one component holds against another owner.",
@@ -376,6 +411,14 @@ def _of_columns(fact: Joint, noise: ComponentNoise | None, *, condensed: bool) -
         )
     if fact.noise == "split" and not condensed:
         yield _of_halves(fact)
+
+
+def _of_same_keys() -> Refused:
+    return Refused(
+        "No one learns which records another owner has.",
+        "The run continues only if all owners have the same keys. Each owner thus knows that all others have its "
+        "records too.",
+    )
 
 
 def _of_halves(fact: Joint) -> Refused:

@@ -146,7 +146,8 @@ def own_part(
     if keys is None:
         read_columns(arrow, schema)  # every cell, by the declared domains
     else:
-        key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
+        if plan.common is None:
+            key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
         codec, tails = encode_own(plan, rank, arrow, schema)
     _warn_of_two(plan)
     return OwnPart(plan, rank, arrow, schema, keys, key, codec, tails, control)

@@ -20,6 +20,7 @@ from sfumato.parties.rounds import SeenRounds
 
 if TYPE_CHECKING:
     from sfumato.parties.groupwise import Statistics
+    from sfumato.parties.intersection import KeyCounts
 
 __all__ = [
     "AGREEMENT",
@@ -105,6 +106,8 @@ class JointPlan:
     seed: int | None = None  # makes a dry run
     # of a horizontal partition: all owners state that each row is a person, although a column looks like a key of them
     rows_are_people: bool = field(default=False, metadata=UNLESS_DEFAULT)
+    # share of each owner's keys that must be common to all, to which all agree: others are left out; None: all keys
+    common: float | None = field(default=None, metadata=UNLESS_DEFAULT)
     # share of the people that every owner holds out as a control group, owners of columns the same people
     holdout: float | None = field(default=None, metadata=UNLESS_DEFAULT)
 
@@ -128,6 +131,8 @@ class JointPlan:
             raise OptionError("the engine aby3 needs three computing parties and there are two; choose cheetah")
         if isinstance(self.rounds, bool) or not 1 <= self.rounds <= _MOST_ROUNDS:
             raise OptionError(f"rounds lie between 1 and {_MOST_ROUNDS}; the default is 20")
+        if self.common is not None and (self.partition != "vertical" or not 0.0 < self.common <= 1.0):
+            raise OptionError("the share of common keys is for owners of columns, above 0 and at most 1; try 0.9")
         if self.holdout is not None and not 0.0 < self.holdout < 1.0:
             raise OptionError("the share of the hold-out set must lie between 0 and 1; try 0.2")
         if not isinstance(self.mechanism, tuple(METHODS.values())):
@@ -218,6 +223,9 @@ class JointResult:
     # where centres were opened, what this owner saw of the rounds; not the same at every party
     seen: SeenRounds | None = None
     seen_groups: SeenGroups | None = None
+    # keys that all owners have, and those of each, where they went on with the common ones
+    common: int = 0
+    key_counts: tuple[KeyCounts, ...] = ()
 
     def __repr__(self) -> str:
         return f"JointResult(n={len(self.values)}, d={self.values.shape[1]}, groups={len(self.sizes)})"
@@ -227,9 +235,10 @@ def leaks_of(plan: JointPlan) -> dict[str, Leak]:
     """All openings that a run of this plan declares, by label."""
     drawn = {DRAWN_ROWS.label: DRAWN_ROWS} if plan.condenses else {}
     if plan.partition == "vertical":
-        from sfumato.parties import vertical
+        from sfumato.parties import intersection, vertical
 
-        return {**_ABOUT, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS, **drawn}
+        matched = {} if plan.common is None else intersection.LEAKS
+        return {**_ABOUT, **matched, **vertical.LEAKS, RELEASED_CELLS.label: RELEASED_CELLS, **drawn}
     from sfumato.parties import horizontal
 
     return {**_ABOUT, **horizontal.leaks(plan.centres), **drawn}

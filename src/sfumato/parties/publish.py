@@ -29,10 +29,11 @@ from sfumato.options import PublishOptions, RunOptions
 from sfumato.parties.arithmetic import Engine
 from sfumato.parties.channel import PartyChannel, PartyError
 from sfumato.parties.codecs import count_cells, joint_codec
-from sfumato.parties.facts import Joint, Opened, PartJudged
+from sfumato.parties.facts import Joint, KeysMatched, Opened, PartJudged
 from sfumato.parties.folder import written_together
 from sfumato.parties.groupwise import group_sizes, tail_persons
 from sfumato.parties.inference import SeenRelease
+from sfumato.parties.intersection import KeyCounts, intersect_keys
 from sfumato.parties.ledger import Leak, Ledger, check, draw_ledger
 from sfumato.parties.part import Agreement, OwnPart, agree, encode_own, own_part
 from sfumato.parties.plan import RELEASED_CELLS, VERDICTS, JointPlan, JointResult, leaks_of
@@ -100,7 +101,17 @@ def joint_facts(
         *bounds_kept(agreed.public, noised_columns(plan, result.layout)),
         *_tails_of(agreed, result),
         joint,
+        *_matched_keys(result),
     )
+
+
+def _matched_keys(result: JointResult) -> tuple[KeysMatched, ...]:
+    """State with which keys owners of columns went on, where these are not all."""
+    if not result.key_counts:
+        return ()
+    counts = result.key_counts
+    keys, missing = tuple(each.keys for each in counts), tuple(each.missing for each in counts)
+    return (KeysMatched(result.common, keys, missing, tuple(each.repeated for each in counts)),)
 
 
 def _tails_of(agreed: Agreement, result: JointResult) -> tuple[TailsCoded, ...]:
@@ -335,15 +346,23 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     codec, keys, tails, outside = part.codec, part.keys, part.tails, part.outside
     if codec is None or keys is None:
         raise ValueError("an owner of columns has a codec and keys")
-    order = align_keys(session, keys)
+    counts: list[KeyCounts] = []
+    if part.plan.common is None:
+        order = align_keys(session, keys)
+    else:
+        order, counts = intersect_keys(session, keys, part.plan.common)
+    common = len(order)
     if part.plan.holdout is not None:  # the order is that of keyed hashes: its first records are anybody
         held = max(1, round(part.plan.holdout * len(order)))
         order, outside = order[held:], part.table.take(pa.array(order[:held]))
+    if part.plan.holdout is not None or counts:
         codec, tails = encode_own(part.plan, part.rank, part.table.take(pa.array(order)), part.schema)
     mine = part.table.take(pa.array(order))
     uniform = Randomness(part.plan.seed).generator(f"tails of the rows of party {part.rank}").random(mine.num_rows)
     coded = codec.encode(tails.code(mine, uniform))
     result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
+    if counts:
+        result = dataclasses.replace(result, common=common, key_counts=tuple(counts))
     session.phase("writing cells")
     free = noised_columns(part.plan, codec.layout) - tails.columns.keys()
     own = codec.decode(_own_coordinates(result, codec), unbounded=free)

@@ -64,6 +64,7 @@ __all__ = [
     "agree_on_columns",
     "align_keys",
     "first_rows",
+    "key_text",
     "key_texts",
     "sanitize_vertical",
 ]
@@ -122,7 +123,7 @@ def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     missing = sum(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in cells)
     if missing:
         raise TableError(f"the key column has {missing} missing cells; give every record a key, or leave it out")
-    texts = [_text(cell) for cell in cells]
+    texts = [key_text(cell) for cell in cells]
     unusable = sum(text is None for text in texts)
     if unusable:
         raise TableError(
@@ -136,7 +137,8 @@ def key_texts(keys: Sequence[Any] | pa.ChunkedArray | pa.Array) -> list[str]:
     return known
 
 
-def _text(cell: Any) -> str | None:
+def key_text(cell: Any) -> str | None:
+    """Write a key as all owners write it; None of one that no two are certain to write alike."""
     if isinstance(cell, str):
         return unicodedata.normalize("NFC", cell.strip())
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
