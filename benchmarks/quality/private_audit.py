@@ -29,7 +29,7 @@ RELEASES = 1_000
 LEVEL = 0.05
 PAGE = """# Audit of the private chain
 
-The product runs on two neighbouring tables: 60 people who are all alike, with and without one person at the other end
+The product runs on two neighbouring tables: 100 people who are all alike, with and without one person at the other end
 of every column. That person changes every measurement by its full sensitivity.
 
 ## White box: all noisy counts of a run are seen
