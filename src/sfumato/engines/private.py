@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -376,13 +377,11 @@ def drawn_batches(
 
 def write_drawn(batches: Iterable[pa.Table], rows: int, settings: PartitionSettings) -> DrawnRows:
     """Released batches, written to the file if one is named; as a table if not."""
-    kept, held, formulas = list[pa.Table](), 0, None
-    with ExitStack() as stack:
-        sink = None
-        for batch in batches:
-            if formulas is None:
-                formulas = FormulaCount(batch.column_names)
-                sink = None if settings.place is None else stack.enter_context(settings.open_sink(batch.schema))
+    batches = iter(batches)
+    first = next(batches)
+    kept, held, formulas = list[pa.Table](), 0, FormulaCount(first.column_names)
+    with nullcontext() if settings.place is None else settings.open_sink(first.schema) as sink:
+        for batch in itertools.chain((first,), batches):
             formulas.add(batch)
             if sink is not None:
                 for part in batch.combine_chunks().to_batches():
@@ -391,7 +390,6 @@ def write_drawn(batches: Iterable[pa.Table], rows: int, settings: PartitionSetti
                 kept.append(batch)
             held += batch.num_rows
             tell("drawing rows", held / rows)
-    assert formulas is not None
     whole = pa.concat_tables(kept)
     if settings.place is None:
         return DrawnRows(whole, whole.slice(0, SAMPLE_ROWS))  # texts are counted when it is certified

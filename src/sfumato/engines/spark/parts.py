@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ def open_on_spark(
     frame, form = _csv(spark, name, encoding or "utf-8", delimiter)
     marks = (*MISSING_MARKS, *missing)
     look, ragged = NumeralScan(marks), 0
-    for row in frames_from(frame, _Scan(marks)):
+    for row in frames_from(frame, partial(_scan_numerals, marks)):
         found = parse_json(bytes(row["frame"]))
         look.join(found["numbers"])
         ragged += found["ragged"]
@@ -186,7 +187,7 @@ def open_on_spark(
         return ClusterFile(frame, form)
     numerals = look.decide(decimal, form.likely_decimal)
     if numerals.marks:
-        frame = frame.mapInArrow(_Rewrite(dict(numerals.marks)), frame.schema)
+        frame = frame.mapInArrow(partial(_rewrite, dict(numerals.marks)), frame.schema)
     return ClusterFile(frame, replace(form, numerals=numerals))
 
 
@@ -218,28 +219,18 @@ def _csv(spark: SparkSession, name: str, encoding: str, delimiter: str | None) -
     return frame, FileForm(FileFormat.CSV, mark, encoding=known)
 
 
-@dataclass(frozen=True)
-class _Scan:
+def _scan_numerals(marks: tuple[str, ...], batches: Batches) -> Batches:
     """How the numbers of a part are written, and how many of its lines are ragged, wherever the rows are."""
-
-    marks: tuple[str, ...]
-
-    def __call__(self, batches: Batches) -> Batches:
-        look, ragged = NumeralScan(self.marks), 0
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            ragged += table.num_rows - table.column(_RAGGED).null_count
-            look.add(table.drop_columns([_RAGGED]))
-        found = write_json({"numbers": look.to_json(), "ragged": ragged}, "canonical")
-        yield part_of(part_number(), {"look": found.encode()})
+    look, ragged = NumeralScan(marks), 0
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        ragged += table.num_rows - table.column(_RAGGED).null_count
+        look.add(table.drop_columns([_RAGGED]))
+    found = write_json({"numbers": look.to_json(), "ragged": ragged}, "canonical")
+    yield part_of(part_number(), {"look": found.encode()})
 
 
-@dataclass(frozen=True)
-class _Rewrite:
+def _rewrite(marks: dict[str, str], batches: Batches) -> Batches:
     """Writes numbers plainly, wherever the rows are."""
-
-    marks: dict[str, str]
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            yield from rewrite_numerals(pa.Table.from_batches([batch]), self.marks).to_batches()
+    for batch in batches:
+        yield from rewrite_numerals(pa.Table.from_batches([batch]), marks).to_batches()

@@ -27,6 +27,7 @@ from sfumato.methods.condense.slots import (
     STOPPED,
     CategoryTally,
     Pool,
+    Slots,
     as_batch,
     as_strata,
     check_options,
@@ -91,6 +92,11 @@ class GroupRows:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(g={len(self.ids)}, d={self.mean.shape[1]})"
+
+    @classmethod
+    def of(cls, arrays: Slots | GroupRows, places: Ints) -> GroupRows:
+        """Rows at some places of arrays by the same names."""
+        return GroupRows(**{field.name: getattr(arrays, field.name)[places] for field in fields(GroupRows)})
 
     @property
     def groups(self) -> Groups:
@@ -394,14 +400,13 @@ class Maintainer:
         slots = self._order
         if ids is not None:
             slots = slots[places_of(np.sort(ids), self._store.ids[slots])]
-        return GroupRows(**{field.name: getattr(self._store, field.name)[slots] for field in fields(GroupRows)})
+        return GroupRows.of(self._store, slots)
 
     def state(self) -> MaintainerState:
         """Copy everything that later results depend on; for the owner alone."""
         waiting = self.pending
-        rows = self.rows()
         return MaintainerState(
-            **{field.name: getattr(rows, field.name) for field in fields(GroupRows)},
+            **vars(self.rows()),
             d=self.d, k=self.k, split=self.split, pending_limit=self.pending_limit, track=self.track,
             next_id=int(self._numbers[NEXT_ID]), splits=self.splits, stratified=self.stratified,
             pending_values=self._pool.values[:waiting].copy(), pending_levels=self._pool.levels[:waiting].copy(),
@@ -470,8 +475,8 @@ class Maintainer:
         own = own[can_begin(pool.levels[own])]
         values, levels = pool.values[own], pool.levels[own]
         rows = first_rows(summarize(values, np.zeros(len(own), dtype=np.int64), levels), np.array([stratum]), identity)
-        for field in fields(GroupRows):
-            getattr(self._store, field.name)[self._g] = getattr(rows, field.name)[0]
+        for name, array in vars(rows).items():
+            getattr(self._store, name)[self._g] = array[0]
         self._store.written[self._g] = True
         left = np.delete(np.arange(waiting), own)
         for kept, held in zip(self._pool, [each[left] for each in pool], strict=True):
@@ -487,15 +492,15 @@ class Maintainer:
         """Put groups into the slots, in order of id."""
         g = len(rows.ids)
         self._store = empty_slots(max(_FIRST_SLOTS, g + g // 2), self.d)
-        for field in fields(GroupRows):
-            getattr(self._store, field.name)[:g] = getattr(rows, field.name)
+        for name, array in vars(rows).items():
+            getattr(self._store, name)[:g] = array
         self._numbers[GROUPS] = g
         self._search.renew(self._store, g)
 
     def _load(self, state: MaintainerState) -> None:
         """Forget everything and take over a state."""
         order = np.argsort(state.ids, kind="stable")
-        self._fill(GroupRows(**{field.name: getattr(state, field.name)[order] for field in fields(GroupRows)}))
+        self._fill(GroupRows.of(state, order))
         waiting = len(state.pending_levels)
         waiting_levels, waiting_strata = state.pending_levels.astype(np.int64), state.pending_strata.astype(np.int64)
         self._pool = Pool(state.pending_values.astype(np.float64), waiting_levels, waiting_strata)
