@@ -109,7 +109,7 @@ def difference(mine: Hello, theirs: Hello, name: str) -> str | None:
     for key in (*ours, *other):
         if ours.get(key) != other.get(key):
             return (
-                f"party {name!r} has {_said(key, other)} and this party {_said(key, ours)}; agree on one and start "
+                f"party {name!r} has {_stated(key, other)} and this party {_stated(key, ours)}; agree on one and start "
                 "all parties again"
             )
     return f"party {name!r} has other settings than this party; agree on them and start all parties again"
@@ -132,7 +132,12 @@ def read_verdict(payload: bytes) -> str:
         reason = from_json(dict[str, str], payload)["reason"]
     except (Unparsable, KeyError):
         raise ValueError("not a verdict") from None
-    return "".join(sign if sign.isprintable() else " " for sign in reason)[:_MOST_VERDICT]
+    return _one_line(reason, _MOST_VERDICT)
+
+
+def _one_line(text: str, most: int) -> str:
+    """What a peer has written, shortened, with blanks for control characters."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:most]
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
@@ -146,7 +151,7 @@ def _flat(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]
     return found
 
 
-def _said(key: str, settings: Mapping[str, Any]) -> str:
+def _stated(key: str, settings: Mapping[str, Any]) -> str:
     value = settings.get(key)
     return f"no {_plain(key)}" if value is None else f"{_plain(key)} = {_brief(value)}"
 
@@ -297,5 +302,4 @@ def _reason(payload: bytes) -> tuple[str, int]:
         notice = from_json(Disconnect, payload)  # of one frame
     except Unparsable:
         return "it did not say why", 1
-    words = "".join(sign if sign.isprintable() else " " for sign in notice.reason)[:_MOST_WORDS]
-    return words, notice.code if notice.code in (2, 3) else 1
+    return _one_line(notice.reason, _MOST_WORDS), notice.code if notice.code in (2, 3) else 1
