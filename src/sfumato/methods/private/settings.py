@@ -84,7 +84,8 @@ def settings_for(domains: tuple[Domain, ...], target: int | None, epsilon: float
         if counted and large and not smooth:
             return Settings(0.08, 0.20, 0.0, 0.04, 0.3)
         return Settings(0.08, 0.35, 0.08 if smooth and large else 0.0, 0.04, 0.5 if counted and smooth else 0.0)
-    pairs = 0.3 if counted else 0.0
     if target is not None:
+        pairs = 0.3 if counted else 0.0
         return Settings(0.30, 0.0, 0.5, 0.03, pairs, target_weight=6.0, split=4.0, clip=1.2, people_per_cell=3.0)
+    pairs = 0.3 if counted and epsilon >= _LARGE else 0.0
     return Settings(0.12, 0.0, 0.0, 0.10, pairs, split=6.0, parents=3, people_per_cell=3.0, small_parents=True)
