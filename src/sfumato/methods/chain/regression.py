@@ -86,7 +86,7 @@ class _Gram:
         for place, column in columns.items():
             many = _width(column, 1 if by is None else columns[by].bins)
             spans[place], width = range(width, width + many), width + many
-        shift, total, products = np.zeros(width), np.zeros(width), np.zeros((width, width))
+        shift, total, products = np.zeros(width), np.zeros(width), np.empty((0, 0))
         rows = max(1, _CELLS // max(1, width))
         for start in range(0, len(codes), rows):
             block = codes[start : start + rows]
@@ -105,8 +105,12 @@ class _Gram:
                 shift = x.mean(axis=1)
             x -= shift[:, None]
             total += x.sum(axis=1)
-            products += x @ x.T
-        products -= np.outer(total, total / len(codes))
+            if start == 0:
+                products = x @ x.T
+            else:
+                products += x @ x.T
+        for row in range(width):  # a matrix of them all would take as much memory again
+            products[row] -= total[row] / len(codes) * total
         return cls(spans, shift + total / len(codes), products)
 
 
@@ -197,7 +201,7 @@ class Regressions:
         """The Gram matrix that all regressions share, or in very wide tables that of the wanted columns."""
         if by not in self._shared:
             width = sum(_width(column, 1 if by is None else self.columns[by].bins) for column in self.columns)
-            if width > _MOST_REGRESSORS:
+            if width > min(_MOST_REGRESSORS, len(self.codes)):  # it would be larger than what it is made of
                 return _Gram.of({each: self.columns[each] for each in wanted}, by if by in wanted else None, self.codes)
             self._shared[by] = _Gram.of(dict(enumerate(self.columns)), by, self.codes)
         return self._shared[by]
