@@ -54,6 +54,8 @@ class OwnPart:
         Name of that column.
     codec : Codec or None
         Of a vertical partition, where each owner encodes its own columns.
+    coded : pyarrow.Table or None
+        The table that the codec was made on, with coded tails.
     outside : pyarrow.Table or None
         People who are not in the release, as a control group for the attacks.
     """
@@ -66,6 +68,7 @@ class OwnPart:
     key: str | None = None
     codec: Codec | None = None
     tails: Tails = dataclasses.field(default_factory=Tails)
+    coded: pa.Table | None = None
     outside: pa.Table | None = None
 
     def __repr__(self) -> str:
@@ -142,15 +145,15 @@ def own_part(
     if keys is None and not plan.rows_are_people:
         _check_people(arrow, schema)
     arrow, control = _control_group(plan, rank, arrow, schema, outside)
-    codec, tails = None, Tails()
+    codec, tails, coded = None, Tails(), None
     if keys is None:
         read_columns(arrow, schema)  # every cell, by the declared domains
     else:
         if plan.common is None:
             key_texts(keys)  # refuses those that are missing, stand twice or cannot be compared
-        codec, tails = encode_own(plan, rank, arrow, schema)
+        codec, tails, coded = encode_own(plan, rank, arrow, schema)
     _warn_of_two(plan)
-    return OwnPart(plan, rank, arrow, schema, keys, key, codec, tails, control)
+    return OwnPart(plan, rank, arrow, schema, keys, key, codec, tails, coded, control)
 
 
 def _control_group(
@@ -234,8 +237,8 @@ def _check_people(arrow: pa.Table, schema: Schema) -> None:
         )
 
 
-def encode_own(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails]:
-    """Encode own columns with coded tails; refuse a number of columns whose products reveal another owner's.
+def encode_own(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> tuple[Codec, Tails, pa.Table]:
+    """Make the codec of own columns on rows with coded tails; refuse columns whose products reveal another owner's.
 
     A number or date that noise has moved is brought back to the declared bounds of its column; without such, to the
     cut-offs of its tails.
@@ -255,7 +258,7 @@ def encode_own(plan: JointPlan, rank: int, arrow: pa.Table, schema: Schema) -> t
             f"groups have {level} records and this owner contributes {equations - 1} coordinates: products would "
             f"give the other owners' cells away exactly; use groups larger than {equations}, or use fewer columns"
         )
-    return codec, tails
+    return codec, tails, coded
 
 
 def _released_bounds(tail: Tail) -> tuple[float, float]:

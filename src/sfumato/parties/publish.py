@@ -344,7 +344,7 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     from sfumato.parties.vertical import sanitize_vertical
 
     codec, keys, tails, outside = part.codec, part.keys, part.tails, part.outside
-    if codec is None or keys is None:
+    if codec is None or keys is None or part.coded is None:
         raise ValueError("an owner of columns has a codec and keys")
     counts: list[KeyCounts] = []
     if part.plan.common is None:
@@ -355,12 +355,11 @@ def _vertical(part: OwnPart, session: Session, agreed: Agreement) -> tuple[Joint
     if part.plan.holdout is not None:  # the order is that of keyed hashes: its first records are anybody
         held = max(1, round(part.plan.holdout * len(order)))
         order, outside = order[held:], part.table.take(pa.array(order[:held]))
+    mine, coded = part.table.take(pa.array(order)), part.coded.take(pa.array(order))
     if part.plan.holdout is not None or counts:
-        codec, tails = encode_own(part.plan, part.rank, part.table.take(pa.array(order)), part.schema)
-    mine = part.table.take(pa.array(order))
-    uniform = Randomness(part.plan.seed).generator(f"tails of the rows of party {part.rank}").random(mine.num_rows)
-    coded = codec.encode(tails.code(mine, uniform))
-    result = sanitize_vertical(session, part.plan, coded.values, codec.layout)
+        codec, tails, coded = encode_own(part.plan, part.rank, mine, part.schema)
+    encoded = codec.encode(coded)  # the rows that the codec was made on: others are not standardized by it
+    result = sanitize_vertical(session, part.plan, encoded.values, codec.layout)
     if counts:
         result = dataclasses.replace(result, common=common, key_counts=tuple(counts))
     session.phase("writing cells")
