@@ -101,7 +101,7 @@ def test_the_certificate_states_how_many_persons_a_cut_off_is_computed_from(part
 
 
 def test_owners_of_columns_encode_the_rows_that_their_codec_was_made_on() -> None:
-    """Tails that were drawn once more had other squares: 45 of 100 runs on Concrete refused their own columns."""
+    """Tails that were drawn once more had other squares: 18 of 40 draws on Concrete did not fit."""
     rng = np.random.default_rng(4)
     keys, skewed = np.arange(300), np.exp(1.5 * rng.standard_normal(300)).round(2)
     owned = [pa.table({"key": keys, "gain": skewed}), pa.table({"key": keys, "age": rng.integers(20, 80, 300)})]
