@@ -11,8 +11,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.assess.report import ExceededLimit, Ruling
+from sfumato.core.errors import PrivacyRefusal
 from sfumato.publish.policy import Policy
 from sfumato.publish.trial import Outlook
+from sfumato.tables.schema import Schema
 from sfumato.tuning import Tuning
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.halving import Clock, narrow
@@ -40,7 +42,12 @@ def people(rows: int = 900) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def tuned() -> Tuning:
-    return sf.tune(people(), policy=LAX, methods=["chain", "private"], **TOLD)
+    return sf.tune(people(), policy=LAX, methods=["chain", "private"], schema=Schema.infer(people()), **TOLD)
+
+
+def test_without_a_schema_a_proof_is_not_tried_and_the_reason_is_said() -> None:
+    with pytest.raises(PrivacyRefusal, match="needs a schema"):
+        sf.tune(people(), policy=LAX, methods=["private"], **TOLD)
 
 
 def test_nobody_is_held_out_of_a_table_that_can_be_released_many_times(tuned: Tuning) -> None:

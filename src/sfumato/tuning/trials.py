@@ -22,7 +22,7 @@ from sfumato.assess.study import Matrix, Study, sample
 from sfumato.assess.utility import auc_parts, balanced_accuracy_parts
 from sfumato.assess.utility.comparison import compatibility
 from sfumato.assess.utility.prediction import is_class, predict_with_scores, smallest_tested, task_of, tolerance_of
-from sfumato.core.errors import OptionError
+from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.randomness import Randomness
 from sfumato.core.threads import one_thread
 from sfumato.engines.memory import run_in_memory
@@ -307,7 +307,10 @@ class TableOptions:
         """Plan of a run of a candidate on a part; one column may be changed."""
         schema = self.schema if change is None else change.applied(self.schema)
         options = dataclasses.replace(self.options, holdout=part.outside)
-        return Plan(candidate.mechanism(self.k), schema, options, Randomness(part.seed), self.found)
+        mechanism = candidate.mechanism(self.k)
+        if self.found and mechanism.traits.declared:
+            raise PrivacyRefusal(f"{candidate.method!r} needs a schema with declared domains; give one with --schema")
+        return Plan(mechanism, schema, options, Randomness(part.seed), self.found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
