@@ -237,7 +237,7 @@ def test_a_folder_that_holds_what_the_run_reads_is_not_replaced(run: Run, place:
     before = tree(place)
     done = run(*(word.format(out=out) for word in words), "-o", place / "here" / ".." / "out", "--overwrite")
     assert (done.code, tree(place)) == (2, before)
-    assert "which this run reads" in done.err
+    assert "which this run reads" in done.err or "lies in the output folder" in done.err
 
 
 def test_a_file_that_comes_by_standard_input_is_not_replaced(place: Path) -> None:

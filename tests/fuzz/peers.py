@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import TableError
-from sfumato.parties import codecs, folder, part, publish, vertical
+from sfumato.parties import codecs, folder, intersection, part, publish, vertical
 from sfumato.parties.arithmetic import read_secret, read_words
 from sfumato.parties.channel import Inbox, PartyError
 from sfumato.parties.codecs import ReadColumn, read_columns
@@ -204,6 +204,8 @@ PEERS = (
     Parser("told-columns", lambda data: vertical._read(data, "shop"), refuses=_OF_PEER),
     Parser("told-digests", _told(_told_columns), refuses=_OF_PEER),
     Parser("told-keys", _told(align_keys, ["quetzal", "b"], lengths=(40,)), refuses=(*_OF_PEER, TableError)),
+    Parser("told-key-counts", _told(intersection._swap_counts, intersection.KeyCounts(2, 0, 0)), refuses=_OF_PEER),
+    Parser("told-judgements", _told(publish._swap_judgements, publish._Judgement(True)), refuses=_OF_PEER),
     Parser("told-numbers", _told(_told_numbers), refuses=_OF_PEER),
     Parser("told-cells", lambda data: publish._from_ipc(data, "shop", 2), refuses=_OF_PEER),
     Parser("told-time", _told(publish._time, rank=1), str.encode, refuses=_OF_PEER),
