@@ -108,8 +108,9 @@ def watch_rows(table: Coordinates, case: Case, seed: int, *, fine: bool = True) 
     owner = np.sort(rng.choice(case.parties, n, p=shares))  # the joined table has one owner's rows after the other's
     values = table.values[rng.permutation(n)]
     names = tuple(f"owner {rank}" for rank in range(case.parties))
-    plan = JointPlan("horizontal", names, LaplacePCA(groups=case.g), table.target, rounds=case.rounds, centres="each")
-    weights = response_weights(table.layout, table.target, plan.mechanism.response_weight)
+    mechanism = LaplacePCA(groups=case.g)
+    plan = JointPlan("horizontal", names, mechanism, table.target, rounds=case.rounds, centres="each")
+    weights = response_weights(table.layout, table.target, mechanism.response_weight)
 
     def play(session: Session, rank: int) -> tuple[Any, ...]:
         own = values[owner == rank]

@@ -6,14 +6,14 @@ import numpy as np
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.speed.bench_chain import mixed_records
-from sfumato.methods.condense.facts import Synthesized
+from sfumato.methods.condense.facts import GroupSynthesis
 from sfumato.methods.condense.synthesize import NormalScores
 from sfumato.methods.protocol import MethodResult
 
 
 def bench_normal_scores(benchmark: BenchmarkFixture) -> None:
     records = mixed_records(100_000)
-    drawn = Synthesized("mean and covariance", "uniform along eigenvectors", len(records))
+    drawn = GroupSynthesis("mean and covariance", "uniform along eigenvectors", len(records))
 
     def there_and_back() -> None:
         scored = NormalScores.of(records, 10)

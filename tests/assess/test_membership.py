@@ -13,7 +13,7 @@ from sfumato.assess.algebra import run_measure
 from sfumato.assess.attacks.membership import LEAVES, MEMBERSHIP, OUTLIERS, accuse_outliers, area, area_tries, threshold
 from sfumato.assess.findings import Finding
 from sfumato.assess.study import study_of
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.protocol import OwnerDetails
 from tests.assess.cases import (
     CASES,
@@ -29,7 +29,7 @@ from tests.examples import at_length
 
 AREAS = ("membership-auc-distance", "membership-auc-distance-relative", "membership-auc-classifier")
 NAMES = (*AREAS, "membership-tpr")
-CHAINED = Chained(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 0, 0, 0)
+CHAINED = ChainSynthesis(("x",), (1,), (600,), (0,), 600, 600, 5, 25, 0, 0, 0)
 
 
 findings = partial(found_by, MEMBERSHIP)

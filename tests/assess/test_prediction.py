@@ -17,7 +17,7 @@ from sfumato.assess.utility.prediction import (
     ENDURANCE,
     PREDICTION,
     RESPONSES,
-    Lesson,
+    TrainingSet,
     correlations,
     predict,
     r_squares,
@@ -333,7 +333,7 @@ def test_an_interval_narrows_with_more_test_rows() -> None:
 def test_every_miner_finds_classes_that_lie_apart(miner: str) -> None:
     rng = np.random.default_rng(3)
     labels = np.repeat([0.0, 2.0], 100)
-    lesson = Lesson(labels[:, None] * 10 + rng.normal(size=(200, 2)), labels)
+    lesson = TrainingSet(labels[:, None] * 10 + rng.normal(size=(200, 2)), labels)
     guess = predict(miner, lesson, np.array([[0.0, 0.0], [20.0, 20.0]]), classes=3, seed=1)
     assert guess.tolist() == [0.0, 2.0]
 
@@ -343,5 +343,5 @@ def test_a_fit_of_columns_alike_far_out_or_of_many_classes_says_nothing(miner: s
     rng = np.random.default_rng(3)
     rows = np.repeat(1e6 * rng.choice([-1.0, 1.0], size=(2000 if not classes else 80, 1)), 50, axis=1)
     labels = rng.permutation(np.arange(len(rows)) % (classes or len(rows))).astype(np.float64)
-    guess = predict(miner, Lesson(rows, labels), rows[:3], classes=classes, seed=1)  # a warning is an error here
+    guess = predict(miner, TrainingSet(rows, labels), rows[:3], classes=classes, seed=1)  # a warning is an error here
     assert np.isfinite(guess).all()

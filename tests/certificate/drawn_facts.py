@@ -14,22 +14,28 @@ from sfumato.core.facts import (
     BoundsKept,
     ColumnsDropped,
     DespitePolicy,
-    Drawn,
     Enhanced,
     Fact,
     HeldOut,
+    NoMeasurement,
+    PassedThrough,
+    RandomnessSource,
     Shuffled,
     ShuffledWithin,
     Stratified,
     UnlabelledRows,
-    Unmeasured,
-    Untouched,
 )
-from sfumato.core.groups.facts import Celled, CountsKept, Grouped
-from sfumato.methods.chain.facts import Chained, PersonsBounded
-from sfumato.methods.condense.facts import ClassPure, PersonsApart, PersonsLinked, Scored, Synthesized
+from sfumato.core.groups.facts import CountsKept, Grouped, Partitioned
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
+from sfumato.methods.condense.facts import (
+    ClassPure,
+    GroupSynthesis,
+    NormalScoreColumns,
+    PersonsInDistinctGroups,
+    PersonsLinked,
+)
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
-from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.modify.facts import Blocked, Downgraded, IdenticalRows, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
 from sfumato.parties.facts import Joint, KeysMatched, Opened, PartJudged
@@ -75,12 +81,12 @@ def around(draw: Any) -> Facts:
     policy = draw(st.sampled_from(("research", "ours'. The table is anonymous ('")))
     despite = DespitePolicy(policy, draw(st.sampled_from(("does-not-meet", "inconclusive"))))
     return (
-        Drawn(mode, generator),
+        RandomnessSource(mode, generator),
         ColumnsDropped(names, levels, empty),
         *draw(maybe(HeldOut(draw(st.integers(1, 9))))),
         *draw(maybe(UnlabelledRows("class", draw(st.integers(0, 9)), 5))),
         *draw(maybe(DatesCoarsened(("born", "died")[: draw(st.integers(1, 2))]))),
-        *draw(st.sampled_from(((), (Unmeasured(),), (despite,)))),
+        *draw(st.sampled_from(((), (NoMeasurement(),), (despite,)))),
     )
 
 
@@ -109,9 +115,9 @@ def condensed(draw: Any) -> Facts:
     persons = draw(st.integers(grouped.smallest, grouped.records))
     asked = draw(maybe(RowsDrawn(grouped.records, draw(st.integers(1, 90)))))
     rows = asked[0].rows if asked else grouped.records
-    apart = draw(maybe(PersonsApart(persons)))
+    apart = draw(maybe(PersonsInDistinctGroups(persons)))
     count = draw(st.integers(1, grouped.groups))
-    cells = Celled(count, draw(st.integers(grouped.smallest, grouped.records // count)))
+    cells = Partitioned(count, draw(st.integers(grouped.smallest, grouped.records // count)))
     sizes = st.sampled_from(((), (10, 5), (7, 7)))
     most, constant = -(-grouped.records // persons), ("age", "town")[: draw(st.integers(0, 2))]
     linked = () if asked or not apart else draw(maybe(PersonsLinked("released_person", persons, most, constant)))
@@ -128,8 +134,8 @@ def condensed(draw: Any) -> Facts:
         ),
         *linked,
         grouped,
-        Synthesized("mean and covariance", "uniform along eigenvectors", rows),
-        *draw(maybe(Scored(draw(st.integers(1, 3)), draw(st.integers(2, 9))))),
+        GroupSynthesis("mean and covariance", "uniform along eigenvectors", rows),
+        *draw(maybe(NormalScoreColumns(draw(st.integers(1, 3)), draw(st.integers(2, 9))))),
         *draw(maybe(CountsKept(1, draw(st.integers(0, 2))))),
         Shuffled(rows),
         *asked,
@@ -177,7 +183,7 @@ def chained(draw: Any) -> Facts:
     )
     out = wanted[0].rows if wanted else rows
     regressed = columns[1 : draw(st.integers(1, len(columns)))]
-    fact = Chained(
+    fact = ChainSynthesis(
         columns=columns,
         leaves=leaves,
         smallest=smallest,
@@ -195,7 +201,7 @@ def chained(draw: Any) -> Facts:
     strata = Stratified(draw(st.sampled_from(columns)), draw(st.integers(1, 2)), draw(st.booleans()))
     rules = ColumnRulesKept(("age <= pay",), draw(st.booleans()))
     count = draw(st.integers(1, min(leaves)))
-    cells = Celled(count, rows // count)
+    cells = Partitioned(count, rows // count)
     more = (*wanted, *bounded, *draw(maybe(rules)), *draw(maybe(cells)))
     return (*draw(around()), *draw(rare_values(k)), *draw(tails(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
 
@@ -224,7 +230,7 @@ def blurred(draw: Any) -> Facts:
     )
     if draw(st.booleans()):
         return facts
-    clash = (PartJudged,) if Unmeasured() in facts else ()
+    clash = (PartJudged,) if NoMeasurement() in facts else ()
     return (*facts, *(fact for fact in draw(joint()) if not isinstance(fact, clash)))
 
 
@@ -263,7 +269,7 @@ def noised(draw: Any) -> Facts:
         *draw(around()),
         Noised(law, kind, draw(st.sampled_from((0.5, 1.0, 2.25))), draw(st.integers(1, 3)), draw(st.booleans()), 0.01),
         *draw(maybe(Enhanced(share, min(rows, max(1, round(share * rows)))))),
-        *draw(maybe(Untouched(draw(st.integers(0, 2)), 1))),
+        *draw(maybe(PassedThrough(draw(st.integers(0, 2)), 1))),
         *draw(maybe(BoundsKept(COLUMNS[: draw(st.integers(1, 3))]))),
         Shuffled(rows),
     )
@@ -281,7 +287,7 @@ def moved(draw: Any) -> Facts:
         ),
         *draw(maybe(TargetMoved(columns[-1]))),
         *draw(maybe(Enhanced(share, min(rows, max(1, round(share * rows)))))),
-        *draw(maybe(Untouched(1, draw(st.integers(0, 2))))),
+        *draw(maybe(PassedThrough(1, draw(st.integers(0, 2))))),
         order,
     )
 
@@ -299,7 +305,7 @@ def randomized(draw: Any) -> Facts:
         *draw(around()),
         *columns,
         *draw(maybe(DomainsObserved(names[: draw(st.integers(1, len(names)))]))),
-        *draw(maybe(Untouched(0, 1))),
+        *draw(maybe(PassedThrough(0, 1))),
         Shuffled(draw(st.integers(1, 40))),
     )
 
@@ -422,9 +428,9 @@ def sampled(draw: Any, rows: int) -> Facts:
     return (fact, as_they_are(draw, *COLUMNS[:2]), Shuffled(fact.rows))
 
 
-def equivalence_classes(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> Alike:
+def equivalence_classes(draw: Any, columns: tuple[str, ...], rows: int, least: int) -> IdenticalRows:
     fewest = draw(st.integers(least, rows))
-    return Alike(columns, rows, fewest, draw(st.integers(1, rows)) if fewest == 1 else 0)
+    return IdenticalRows(columns, rows, fewest, draw(st.integers(1, rows)) if fewest == 1 else 0)
 
 
 @st.composite

@@ -16,21 +16,27 @@ from sfumato.core.facts import (
     BoundsKept,
     ColumnsDropped,
     DespitePolicy,
-    Drawn,
     Enhanced,
     Fact,
+    NoMeasurement,
+    PassedThrough,
+    RandomnessSource,
     Shuffled,
     ShuffledWithin,
     Stratified,
     UnlabelledRows,
-    Unmeasured,
-    Untouched,
 )
-from sfumato.core.groups.facts import Celled, CountsKept, Grouped
-from sfumato.methods.chain.facts import Chained, PersonsBounded
-from sfumato.methods.condense.facts import ClassPure, PersonsApart, PersonsLinked, Scored, Synthesized
+from sfumato.core.groups.facts import CountsKept, Grouped, Partitioned
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
+from sfumato.methods.condense.facts import (
+    ClassPure,
+    GroupSynthesis,
+    NormalScoreColumns,
+    PersonsInDistinctGroups,
+    PersonsLinked,
+)
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
-from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.modify.facts import Blocked, Downgraded, IdenticalRows, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized
 from sfumato.parties.facts import Joint, KeysMatched, Opened, PartJudged
@@ -89,7 +95,7 @@ def the(facts: Facts, kind: type[F]) -> F:
 
 
 def released(facts: Facts) -> bool:
-    return any(fact.mode == "release" for fact in every(facts, Drawn))
+    return any(fact.mode == "release" for fact in every(facts, RandomnessSource))
 
 
 def plural(text: str) -> bool:
@@ -125,7 +131,7 @@ def is_blurred(facts: Facts) -> bool:
 
 def parted(facts: Facts) -> bool:
     """Whether rows were drawn from several parts of the table."""
-    return any(fact.cells > 1 for fact in every(facts, Celled))
+    return any(fact.cells > 1 for fact in every(facts, Partitioned))
 
 
 def copied(facts: Facts) -> int | None:
@@ -168,7 +174,7 @@ BUT = r"(?P<but>Except for (?:derived columns)?(?: and )?(?:scaled weights)?, )?
 
 def leaves_explained(facts: Facts, said: dict[str, str]) -> bool:
     """Whether the basis of a chain's leaves holds the numbers of its facts, and what applies to it and no more."""
-    chained, partitions = the(facts, Chained), "partitions" if parted(facts) else None
+    chained, partitions = the(facts, ChainSynthesis), "partitions" if parted(facts) else None
     return (
         int(said["rows"]) == chained.rows
         and int(said["columns"]) == len(chained.columns)
@@ -267,9 +273,9 @@ CLAIMS = (
         r"Every released row is in an equivalence class of at least (?P<fewest>\d+) rows that agree in "
         r"(?P<n>\d+) columns?\.",
         lambda facts, said: (
-            int(said["fewest"]) == the(facts, Alike).fewest > 1
-            and the(facts, Alike).alone == 0
-            and int(said["n"]) == len(the(facts, Alike).columns)
+            int(said["fewest"]) == the(facts, IdenticalRows).fewest > 1
+            and the(facts, IdenticalRows).alone == 0
+            and int(said["n"]) == len(the(facts, IdenticalRows).columns)
         ),
     ),
     Sentence(
@@ -390,9 +396,9 @@ CLAIMS = (
         r"Each of the (?P<n>\d+) original records was condensed with others into a group at least as large "
         r"as its privacy level\. Smallest group: (?P<least>\d+)\.",
         lambda facts, said: (
-            has(facts, Synthesized)
+            has(facts, GroupSynthesis)
             and not is_blurred(facts)
-            and not has(facts, PersonsApart)
+            and not has(facts, PersonsInDistinctGroups)
             and the(facts, Grouped).alone == 0
             and int(said["least"]) == the(facts, Grouped).smallest > 1
             and int(said["n"]) == the(facts, Grouped).records
@@ -403,9 +409,9 @@ CLAIMS = (
         r"The (?P<n>\d+) records? of (?P<persons>\d+) persons? were condensed into groups with at least as "
         r"many different persons as each record's privacy level\. Smallest group: (?P<least>\d+) persons?\.",
         lambda facts, said: (
-            has(facts, Synthesized)
-            and int(said["persons"]) == the(facts, PersonsApart).persons <= the(facts, Grouped).records
-            and int(said["least"]) == the(facts, Grouped).smallest <= the(facts, PersonsApart).persons
+            has(facts, GroupSynthesis)
+            and int(said["persons"]) == the(facts, PersonsInDistinctGroups).persons <= the(facts, Grouped).records
+            and int(said["least"]) == the(facts, Grouped).smallest <= the(facts, PersonsInDistinctGroups).persons
             and int(said["n"]) == the(facts, Grouped).records
         ),
     ),
@@ -414,38 +420,38 @@ CLAIMS = (
         r"No group contains records of two of the (?P<n>\d+) partitions of the table\. Smallest partition: "
         r"(?P<least>\d+) records?\.",
         lambda facts, said: (
-            int(said["n"]) == the(facts, Celled).cells > 1
-            and int(said["least"]) == the(facts, Celled).smallest
+            int(said["n"]) == the(facts, Partitioned).cells > 1
+            and int(said["least"]) == the(facts, Partitioned).smallest
             and (
                 int(said["n"]) * int(said["least"]) <= the(facts, Grouped).records
                 if has(facts, Grouped)
-                else int(said["least"]) >= min(the(facts, Chained).smallest)
-                and int(said["n"]) * int(said["least"]) <= the(facts, Chained).records
+                else int(said["least"]) >= min(the(facts, ChainSynthesis).smallest)
+                and int(said["n"]) * int(said["least"]) <= the(facts, ChainSynthesis).records
             )
         ),
     ),
     Sentence(
         "one cell",
         r"The table was processed as a single partition\.",
-        lambda facts, _: the(facts, Celled).cells == 1,
+        lambda facts, _: the(facts, Partitioned).cells == 1,
     ),
     Sentence(
         "records left out",
         r"No released row was drawn from a record that no group could take\.",
-        lambda facts, _: has(facts, PersonsApart) and not has(facts, PersonsLinked),
+        lambda facts, _: has(facts, PersonsInDistinctGroups) and not has(facts, PersonsLinked),
     ),
     Sentence(
         "records of many left out",
         r"No released row was drawn from a record beyond the number of records that enough persons have\.",
-        lambda facts, _: has(facts, PersonsApart) and has(facts, PersonsLinked),
+        lambda facts, _: has(facts, PersonsInDistinctGroups) and has(facts, PersonsLinked),
     ),
     Sentence(
         "persons drawn together",
         r"The rows of each of (?P<n>\d+) released persons? were drawn together from the records of at least "
         r"(?P<least>\d+) persons? with equally many records\.",
         lambda facts, said: (
-            has(facts, Synthesized)
-            and int(said["n"]) == the(facts, PersonsLinked).persons == the(facts, PersonsApart).persons
+            has(facts, GroupSynthesis)
+            and int(said["n"]) == the(facts, PersonsLinked).persons == the(facts, PersonsInDistinctGroups).persons
             and int(said["least"]) == the(facts, Grouped).smallest
         ),
     ),
@@ -466,7 +472,7 @@ CLAIMS = (
         r"Each of the (?P<n>\d+) original records was put into a group at least as large as its privacy "
         r"level\. Smallest group: (?P<least>\d+)\.",
         lambda facts, said: (
-            not has(facts, Synthesized)
+            not has(facts, GroupSynthesis)
             and not is_blurred(facts)
             and int(said["least"]) == the(facts, Grouped).smallest > 1
             and int(said["n"]) == the(facts, Grouped).records
@@ -478,7 +484,7 @@ CLAIMS = (
         r"(?P<alone>\d+) records? of level 1 into groups of one\.",
         lambda facts, said: (
             not is_blurred(facts)
-            and not has(facts, PersonsApart)
+            and not has(facts, PersonsInDistinctGroups)
             and int(said["alone"]) == the(facts, Grouped).alone > 0
             and the(facts, Grouped).smallest == 1
             and int(said["n"]) == the(facts, Grouped).records
@@ -511,7 +517,7 @@ CLAIMS = (
         lambda facts, said: (
             copied(facts) == int(said["rows"]) - int(said["drawn"]) > 0
             and excepted(facts, said["but"])
-            and int(said["rows"]) == the(facts, Synthesized).rows > int(said["rows"]) - int(said["drawn"])
+            and int(said["rows"]) == the(facts, GroupSynthesis).rows > int(said["rows"]) - int(said["drawn"])
         ),
     ),
     Sentence(
@@ -523,15 +529,16 @@ CLAIMS = (
     Sentence(
         "chosen rows",
         r"Every released row satisfies the condition (?P<rule>'.*'|\".*\"), which the data owner chose\.",
-        lambda facts, said: repr(the(facts, RowsDrawn).where) == said["rule"] and has(facts, Chained),
+        lambda facts, said: repr(the(facts, RowsDrawn).where) == said["rule"] and has(facts, ChainSynthesis),
     ),
     Sentence(
         "numbers of scores",
         r"In (?P<columns>\d+) numeric columns?, released numbers are computed from means over at least "
         r"(?P<k>\d+) (records|(?P<persons>persons)) and from numbers that as many share\.",
         lambda facts, said: (
-            (int(said["columns"]), int(said["k"])) == (the(facts, Scored).columns, the(facts, Scored).k)
-            and (said["persons"] is not None) == has(facts, PersonsApart)
+            (int(said["columns"]), int(said["k"]))
+            == (the(facts, NormalScoreColumns).columns, the(facts, NormalScoreColumns).k)
+            and (said["persons"] is not None) == has(facts, PersonsInDistinctGroups)
         ),
     ),
     Sentence(
@@ -541,8 +548,11 @@ CLAIMS = (
         r"(?P<least>\d+)\.",
         lambda facts, said: (
             excepted(facts, said["but"])
-            and int(said["leaf"]) == the(facts, Chained).leaf <= int(said["least"]) == min(the(facts, Chained).smallest)
-            and the(facts, Chained).violations == 0
+            and int(said["leaf"])
+            == the(facts, ChainSynthesis).leaf
+            <= int(said["least"])
+            == min(the(facts, ChainSynthesis).smallest)
+            and the(facts, ChainSynthesis).violations == 0
             and (said["persons"] is not None) == has(facts, PersonsBounded)
             and leaves_explained(facts, said)
         ),
@@ -552,9 +562,10 @@ CLAIMS = (
         "rare numbers",
         r"No number that fewer than (?P<k>\d+) (records|(?P<persons>persons)) in the table have was copied\.",
         lambda facts, said: (
-            int(said["k"]) == the(facts, Chained).k > 1 and (said["persons"] is not None) == has(facts, PersonsBounded)
-            if has(facts, Chained)
-            else has(facts, Synthesized)
+            int(said["k"]) == the(facts, ChainSynthesis).k > 1
+            and (said["persons"] is not None) == has(facts, PersonsBounded)
+            if has(facts, ChainSynthesis)
+            else has(facts, GroupSynthesis)
             and said["persons"] is not None
             and int(said["k"]) == the(facts, Grouped).smallest > 1
             and not any(fact.rare_pairs for fact in every(facts, ColumnRulesKept))
@@ -698,7 +709,7 @@ CLAIMS = (
         lambda facts, said: (
             bound_of(facts, every(facts, Randomized), said)
             and int(said["columns"]) == len(every(facts, Randomized))
-            and (said["gaps"] is not None) == any(fact.missing_columns > 0 for fact in every(facts, Untouched))
+            and (said["gaps"] is not None) == any(fact.missing_columns > 0 for fact in every(facts, PassedThrough))
         ),
         by_chance=True,
         assumed=lambda facts, said: has(facts, DomainsObserved),
@@ -812,7 +823,7 @@ REFUSED = (
     Sentence(
         "alone among rows",
         r"Every released row agrees with another one\.",
-        lambda facts, said: the(facts, Alike).alone > 0,
+        lambda facts, said: the(facts, IdenticalRows).alone > 0,
     ),
     Sentence("cells as they are", r"The values of a released row come from different persons\.", of(Unchanged)),
     Sentence(
@@ -885,9 +896,9 @@ REFUSED = (
         "several records of a person",
         r"Several records of a person disclose no more than one of them\.",
         lambda facts, said: (
-            the(facts, PersonsApart).persons < the(facts, Grouped).records
-            if has(facts, PersonsApart)
-            else the(facts, PersonsBounded).persons < the(facts, Chained).records
+            the(facts, PersonsInDistinctGroups).persons < the(facts, Grouped).records
+            if has(facts, PersonsInDistinctGroups)
+            else the(facts, PersonsBounded).persons < the(facts, ChainSynthesis).records
         ),
     ),
     Sentence(
@@ -928,7 +939,9 @@ REFUSED = (
         r"Every data owner signed this certificate\.",
         lambda facts, said: "" in the(facts, Joint).signers,
     ),
-    Sentence("seed", r"This table may be released\.", lambda facts, said: the(facts, Drawn).mode == "dry-run"),
+    Sentence(
+        "seed", r"This table may be released\.", lambda facts, said: the(facts, RandomnessSource).mode == "dry-run"
+    ),
     Sentence(
         "private",
         r"The release is differentially private\.",
@@ -954,13 +967,15 @@ REFUSED = (
     Sentence(
         "combinations",
         r"A combination of values in a released row is shared by (?P<k>\d+) people\.",
-        lambda facts, said: int(said["k"]) == the(facts, Chained).k,
+        lambda facts, said: int(said["k"]) == the(facts, ChainSynthesis).k,
     ),
-    Sentence("equal rows", r"No released row equals an original record\.", lambda facts, said: has(facts, Chained)),
+    Sentence(
+        "equal rows", r"No released row equals an original record\.", lambda facts, said: has(facts, ChainSynthesis)
+    ),
     Sentence(
         "values of a leaf",
         r"The values of a leaf's members stay unknown to anyone who finds the leaf\.",
-        lambda facts, said: has(facts, Chained),
+        lambda facts, said: has(facts, ChainSynthesis),
     ),
     Sentence("alone", r"Every record is protected\.", lambda facts, said: the(facts, Grouped).alone > 0),
     Sentence(
@@ -1041,7 +1056,7 @@ REFUSED = (
         r"Every column keeps its mean, and its variance grows by that of the noise\.",
         of(BoundsKept),
     ),
-    Sentence("untouched", r"Every column is protected\.", of(Untouched)),
+    Sentence("untouched", r"Every column is protected\.", of(PassedThrough)),
     Sentence(
         "reversible",
         r"The transformation \(.*\) hides the numbers of (?P<n>\d+) columns? from a recipient\.",
@@ -1176,7 +1191,7 @@ REFUSED = (
     Sentence(
         "attacks were tried",
         r"Attacks were run against this table before its release\.",
-        lambda facts, said: Unmeasured() in facts,
+        lambda facts, said: NoMeasurement() in facts,
     ),
 )
 

@@ -10,17 +10,17 @@ import pytest
 
 from sfumato.certificate import AlteredCertificate, Certificate, CertifiedRun, certify
 from sfumato.core.errors import BadInput
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
+from sfumato.core.facts import ColumnsDropped, Fact, HeldOut, RandomnessSource, Shuffled
 from sfumato.core.groups.facts import CountsKept, Grouped
-from sfumato.methods.condense.facts import Synthesized
+from sfumato.methods.condense.facts import GroupSynthesis
 
 DIGEST = "0123456789abcdef" * 4
 FACTS: tuple[Fact, ...] = (
-    Drawn("release", "ChaCha20"),
+    RandomnessSource("release", "ChaCha20"),
     ColumnsDropped(("näme",), ("lvl",)),
     HeldOut(7),
     Grouped("AY05 ConstructGroups", 100, 9, 10, 0, 0, 0, 0),
-    Synthesized("mean and covariance", "uniform along eigenvectors", 100),
+    GroupSynthesis("mean and covariance", "uniform along eigenvectors", 100),
     CountsKept(2, 1),
     Shuffled(100),
 )

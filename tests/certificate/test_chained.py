@@ -6,12 +6,12 @@ import pytest
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Context
-from sfumato.core.groups.facts import Celled
-from sfumato.methods.chain.facts import Chained
+from sfumato.core.groups.facts import Partitioned
+from sfumato.methods.chain.facts import ChainSynthesis
 
 
-def chained(violations: int = 0) -> Chained:
-    return Chained(
+def chained(violations: int = 0) -> ChainSynthesis:
+    return ChainSynthesis(
         ("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, violations, 71, 29, regressed=("age",)
     )
 
@@ -24,5 +24,5 @@ def test_nothing_is_said_of_a_chain_that_misses_a_level(violations: int, words: 
 
 @pytest.mark.parametrize(("cells", "told"), [(1, False), (2, True)])
 def test_parts_are_told_where_there_are_two(cells: int, told: bool) -> None:
-    first = next(iter(chained().claims(Context((chained(), Celled(cells, 50))))))
+    first = next(iter(chained().claims(Context((chained(), Partitioned(cells, 50))))))
     assert ("of the part" in str(first)) == told

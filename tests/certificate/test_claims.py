@@ -13,29 +13,29 @@ from sfumato.core.facts import (
     ColumnsDropped,
     Context,
     DespitePolicy,
-    Drawn,
     Enhanced,
     Fact,
     HeldOut,
+    NoMeasurement,
+    PassedThrough,
+    RandomnessSource,
     Shuffled,
     ShuffledWithin,
     Statements,
     Stratified,
     UnknownFact,
     UnlabelledRows,
-    Unmeasured,
-    Untouched,
     draw_claims,
     fact_from_json,
     fact_to_json,
 )
 from sfumato.core.groups.facts import CountsKept, Grouped
-from sfumato.methods.condense.facts import ClassPure, Synthesized
+from sfumato.methods.condense.facts import ClassPure, GroupSynthesis
 from sfumato.methods.perturb.facts import Noised
 
-DRAWN = Drawn("release", "ChaCha20")
+DRAWN = RandomnessSource("release", "ChaCha20")
 GROUPED = Grouped("AY05 ConstructGroups", 100, 9, 10, 0, 0, 0, 0)
-SYNTHESIZED = Synthesized("mean and covariance", "uniform along eigenvectors", 100)
+SYNTHESIZED = GroupSynthesis("mean and covariance", "uniform along eigenvectors", 100)
 FACTS: tuple[Fact, ...] = (
     DRAWN,
     ColumnsDropped(("name",), ("lvl",)),
@@ -49,7 +49,7 @@ FACTS: tuple[Fact, ...] = (
     Shuffled(100),
     Noised("gaussian", "additive", 0.5, 3, False, 2.0**-17),
     Enhanced(0.05, 5),
-    Untouched(1, 2),
+    PassedThrough(1, 2),
     DespitePolicy("research", "inconclusive"),
 )
 
@@ -68,7 +68,9 @@ def test_an_altered_fact_is_refused(document: dict[str, object]) -> None:
         fact_from_json(document)
 
 
-@pytest.mark.parametrize("document", [{"fact": "blessed"}, {"fact": "unknown-fact", "document": {"fact": "drawn"}}])
+@pytest.mark.parametrize(
+    "document", [{"fact": "blessed"}, {"fact": "unknown-fact", "document": {"fact": "randomness-source"}}]
+)
 def test_an_unknown_fact_is_kept_as_it_is_and_never_certified(document: dict[str, object]) -> None:
     unknown = fact_from_json(document)
     assert isinstance(unknown, UnknownFact)
@@ -103,7 +105,7 @@ def test_every_claim_has_a_basis_and_none_says_anonymous() -> None:
     [
         (DespitePolicy("research", "meets"),),
         (DespitePolicy("research", "inconclusive"), DespitePolicy("public", "inconclusive")),
-        (DespitePolicy("research", "inconclusive"), Unmeasured()),
+        (DespitePolicy("research", "inconclusive"), NoMeasurement()),
     ],
 )
 def test_a_policy_that_was_met_judged_twice_or_judged_unmeasured_is_no_fact(facts: tuple[Fact, ...]) -> None:
@@ -119,7 +121,7 @@ def test_a_violation_is_never_certified() -> None:
 @pytest.mark.parametrize(
     ("fact", "words"),
     [
-        (Drawn("dry-run", "PCG64"), "seed"),
+        (RandomnessSource("dry-run", "PCG64"), "seed"),
         (dataclasses.replace(GROUPED, smallest=3, tiny=2), "2 groups have three records or fewer"),
         (
             dataclasses.replace(GROUPED, alone=5, tiny=6, smallest=1, alike=5),
@@ -139,8 +141,8 @@ def test_a_violation_is_never_certified() -> None:
         (DespitePolicy("research", "does-not-meet"), "measured this and found that it does not"),
         (DespitePolicy("research", "inconclusive"), "measured this and found the result inconclusive"),
         (Enhanced(0.05, 5), "Only a share of 0.05"),
-        (Untouched(2, 0), "categories of 2 columns"),
-        (Untouched(0, 1), "missing cells in 1 column are"),
+        (PassedThrough(2, 0), "categories of 2 columns"),
+        (PassedThrough(0, 1), "missing cells in 1 column are"),
     ],
 )
 def test_a_claim_that_the_facts_do_not_support_is_refused_with_a_reason(fact: Fact, words: str) -> None:

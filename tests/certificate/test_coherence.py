@@ -11,14 +11,20 @@ from sfumato.core.facts import (
     ColumnsDropped,
     DespitePolicy,
     Fact,
+    NoMeasurement,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Unmeasured,
 )
-from sfumato.core.groups.facts import Celled, Grouped
-from sfumato.methods.chain.facts import Chained, PersonsBounded
-from sfumato.methods.condense.facts import ClassPure, PersonsApart, PersonsLinked, Scored, Synthesized
+from sfumato.core.groups.facts import Grouped, Partitioned
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
+from sfumato.methods.condense.facts import (
+    ClassPure,
+    GroupSynthesis,
+    NormalScoreColumns,
+    PersonsInDistinctGroups,
+    PersonsLinked,
+)
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.modify.facts import Sampled, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
@@ -29,15 +35,15 @@ from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionPer
 from tests.certificate.test_possible import refusal
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
-CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)
+CHAINED = ChainSynthesis(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)
 KEPT = Maintained("dynamic", "strict", 5, 4, 2, 5, 0, 0, 1, 0, 0)
 RARE = RareValues("pool", 2, 3)
 NOISED = Noised("gaussian", "additive", 0.5, 3, False, 0.001)
 PARTS = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 0.001)
-MADE = Synthesized("mean and covariance", "uniform along eigenvectors", 20)
+MADE = GroupSynthesis("mean and covariance", "uniform along eigenvectors", 20)
 HIDDEN = RulesHidden("consequent", 1, 0.5, 0.5, 1, 0)
 
-LINKED = (PersonsApart(10), PersonsLinked("who", 10, 2), GROUPED, MADE)
+LINKED = (PersonsInDistinctGroups(10), PersonsLinked("who", 10, 2), GROUPED, MADE)
 EPOCH = EpochPublished(1, 0, 0, 20, 5)
 TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((GROUPED, MADE, Shuffled(20)), ""),
@@ -56,24 +62,24 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((NOISED, WeightsScaled("a", 1.0, 0.1)), "contradicts other"),
     ((PARTS, WeightsScaled("a", 1.0, 0.1)), "contradicts other"),
     ((GROUPED, MADE, WeightsScaled("a", 1.0, 0.1)), ""),
-    ((GROUPED, Scored(1, 5)), "contradicts other"),
-    ((GROUPED, MADE, Scored(1, 5)), ""),
-    ((Unmeasured(), DespitePolicy("ours", "does-not-meet")), "contradicts other"),
-    ((Celled(4, 5), GROUPED), ""),
-    ((Celled(1, 20), GROUPED), ""),
-    ((Celled(4, 5),), "contradicts other"),
-    ((Celled(5, 4), GROUPED), "contradicts other"),
-    ((Celled(0, 5), GROUPED), "contradicts other"),
-    ((Celled(4, 4), GROUPED), "contradicts other"),
-    ((Celled(3, 7), GROUPED), "contradicts other"),
-    ((Celled(2, 10), CHAINED), ""),
-    ((Celled(3, 6), CHAINED), "contradicts other"),
-    ((PersonsApart(20), GROUPED, MADE), ""),
-    ((PersonsApart(5), GROUPED, MADE), ""),
-    ((PersonsApart(4), GROUPED, MADE), "contradicts other"),
-    ((PersonsApart(21), GROUPED, MADE), "contradicts other"),
-    ((PersonsApart(20), GROUPED), "contradicts other"),
-    ((PersonsApart(20), MADE), "contradicts other"),
+    ((GROUPED, NormalScoreColumns(1, 5)), "contradicts other"),
+    ((GROUPED, MADE, NormalScoreColumns(1, 5)), ""),
+    ((NoMeasurement(), DespitePolicy("ours", "does-not-meet")), "contradicts other"),
+    ((Partitioned(4, 5), GROUPED), ""),
+    ((Partitioned(1, 20), GROUPED), ""),
+    ((Partitioned(4, 5),), "contradicts other"),
+    ((Partitioned(5, 4), GROUPED), "contradicts other"),
+    ((Partitioned(0, 5), GROUPED), "contradicts other"),
+    ((Partitioned(4, 4), GROUPED), "contradicts other"),
+    ((Partitioned(3, 7), GROUPED), "contradicts other"),
+    ((Partitioned(2, 10), CHAINED), ""),
+    ((Partitioned(3, 6), CHAINED), "contradicts other"),
+    ((PersonsInDistinctGroups(20), GROUPED, MADE), ""),
+    ((PersonsInDistinctGroups(5), GROUPED, MADE), ""),
+    ((PersonsInDistinctGroups(4), GROUPED, MADE), "contradicts other"),
+    ((PersonsInDistinctGroups(21), GROUPED, MADE), "contradicts other"),
+    ((PersonsInDistinctGroups(20), GROUPED), "contradicts other"),
+    ((PersonsInDistinctGroups(20), MADE), "contradicts other"),
     ((MADE, Shuffled(20)), "contradicts other"),
     ((PersonsBounded(6), CHAINED), ""),
     ((PersonsBounded(20), CHAINED), ""),
@@ -81,10 +87,10 @@ TOGETHER: list[tuple[tuple[Fact, ...], str]] = [
     ((PersonsBounded(21), CHAINED), "contradicts other"),
     ((PersonsBounded(6), GROUPED, MADE), "two methods"),
     (LINKED, ""),
-    ((PersonsApart(10), PersonsLinked("who", 10, 11), GROUPED, MADE), ""),
-    ((PersonsApart(10), PersonsLinked("who", 10, 12), GROUPED, MADE), "contradicts other"),
-    ((PersonsApart(10), PersonsLinked("who", 10, 1), GROUPED, MADE), "contradicts other"),
-    ((PersonsApart(11), PersonsLinked("who", 10, 2), GROUPED, MADE), "contradicts other"),
+    ((PersonsInDistinctGroups(10), PersonsLinked("who", 10, 11), GROUPED, MADE), ""),
+    ((PersonsInDistinctGroups(10), PersonsLinked("who", 10, 12), GROUPED, MADE), "contradicts other"),
+    ((PersonsInDistinctGroups(10), PersonsLinked("who", 10, 1), GROUPED, MADE), "contradicts other"),
+    ((PersonsInDistinctGroups(11), PersonsLinked("who", 10, 2), GROUPED, MADE), "contradicts other"),
     ((PersonsLinked("who", 10, 2), GROUPED, MADE), "contradicts other"),
     ((*LINKED, RowsDrawn(20, 20)), "contradicts other"),
     ((*LINKED, ClassPure("a", 2)), "two methods"),

@@ -10,22 +10,28 @@ from sfumato.core.facts import (
     BoundsKept,
     ColumnsDropped,
     DespitePolicy,
-    Drawn,
     Enhanced,
     Fact,
     HeldOut,
+    NoMeasurement,
+    PassedThrough,
+    RandomnessSource,
     Shuffled,
     ShuffledWithin,
     Stratified,
-    Unmeasured,
-    Untouched,
     draw_claims,
 )
-from sfumato.core.groups.facts import Celled, CountsKept, Grouped
-from sfumato.methods.chain.facts import Chained, PersonsBounded
-from sfumato.methods.condense.facts import ClassPure, PersonsApart, PersonsLinked, Scored, Synthesized
+from sfumato.core.groups.facts import CountsKept, Grouped, Partitioned
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
+from sfumato.methods.condense.facts import (
+    ClassPure,
+    GroupSynthesis,
+    NormalScoreColumns,
+    PersonsInDistinctGroups,
+    PersonsLinked,
+)
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
-from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.modify.facts import Blocked, Downgraded, IdenticalRows, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.randomize.facts import DomainsObserved
 from sfumato.parties.facts import Joint, Opened
@@ -44,8 +50,8 @@ from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionPer
 from tests.certificate.drawn_facts import OPERATORS, SPECS, randomized_column, randomized_transactions
 
 GOLDEN = Path(__file__).parent / "golden"
-AROUND: tuple[Fact, ...] = (Drawn("release", "ChaCha20"), ColumnsDropped(("name", "id"), ("lvl",)))
-DRAWN = Synthesized("mean and covariance", "uniform along eigenvectors", 100)
+AROUND: tuple[Fact, ...] = (RandomnessSource("release", "ChaCha20"), ColumnsDropped(("name", "id"), ("lvl",)))
+DRAWN = GroupSynthesis("mean and covariance", "uniform along eigenvectors", 100)
 GROUPED = Grouped("MDAV", 100, 9, 10, 0, 0, 0, 0)
 FILLED = Grouped("K-means with small clusters filled from larger ones", 100, 4, 25, 0, 0, 0, 5)
 BLUR = ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20)
@@ -71,7 +77,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "condense-equal-rows": shuffled(Stratified("town", 3, False), Grouped("MDAV", 100, 20, 2, 0, 4, 0, 12), DRAWN),
     "condense-level-1": (
-        Drawn("dry-run", "PCG64"),
+        RandomnessSource("dry-run", "PCG64"),
         ColumnsDropped((), ()),
         Grouped("principal-axis tree and local search", 100, 30, 1, 0, 10, 8, 8),
         DRAWN,
@@ -90,7 +96,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         RareValues("lift", 5, 1),
         TailsCoded("code", 5, 2),
         HeldOut(7),
-        Chained(
+        ChainSynthesis(
             ("outcome", "age", "town"),
             (1, 3, 2),
             (100, 25, 30),
@@ -107,13 +113,13 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "chain-persons": (
         *AROUND,
-        Chained(("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, 0, 71, 29),
+        ChainSynthesis(("outcome", "age"), (1, 3), (60, 20), (0, 1), 100, 100, 5, 20, 0, 71, 29),
         Shuffled(100),
         PersonsBounded(60),
     ),
     "chain-parts": (
         *AROUND,
-        Chained(
+        ChainSynthesis(
             ("age", "town", "outcome"),
             (4, 9, 8),
             (40, 20, 20),
@@ -130,19 +136,19 @@ METHODS: dict[str, tuple[Fact, ...]] = {
         ),
         Shuffled(250),
         PersonsBounded(160),
-        Celled(4, 51),
+        Partitioned(4, 51),
     ),
     "chain-where": (
         *AROUND,
-        Chained(("age", "outcome"), (1, 3), (100, 20), (0, 1), 100, 250, 5, 20, 0, 71, 29),
+        ChainSynthesis(("age", "outcome"), (1, 3), (100, 20), (0, 1), 100, 250, 5, 20, 0, 71, 29),
         Shuffled(250),
         RowsDrawn(100, 250, "age > 60"),
     ),
-    "condense-scores": shuffled(GROUPED, DRAWN, Scored(2, 12)),
+    "condense-scores": shuffled(GROUPED, DRAWN, NormalScoreColumns(2, 12)),
     "condense-rows": (
         *AROUND,
         GROUPED,
-        Synthesized("mean and covariance", "uniform along eigenvectors", 30),
+        GroupSynthesis("mean and covariance", "uniform along eigenvectors", 30),
         CountsKept(1, 0),
         Shuffled(30),
         RowsDrawn(100, 30),
@@ -151,18 +157,18 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "noise": shuffled(
         Noised("uniform", "additive", 0.5, 3, False, 2.0**-17),
         Enhanced(0.05, 5),
-        Untouched(1, 2),
+        PassedThrough(1, 2),
         BoundsKept(("age", "mark")),
     ),
     "noise-multiplicative": shuffled(Noised("gaussian", "multiplicative", 0.2, 1, False, 2.0**-18)),
-    "rotate": shuffled(Transformed(("rotate",), ("age", "pay"), 3), TargetMoved("pay"), Untouched(1, 0)),
+    "rotate": shuffled(Transformed(("rotate",), ("age", "pay"), 3), TargetMoved("pay"), PassedThrough(1, 0)),
     "scale-exact": (*AROUND, Transformed(("mult",), ("age",), 1, exact_digits=True), Shuffled(200)),
     "hybrid-in-runs": (*AROUND, Transformed(("add", "rotate"), ("age", "pay"), 4), ShuffledWithin(50)),
     "randomize": shuffled(
         randomized_column("age", SPECS[0]), randomized_column("town", SPECS[1]), DomainsObserved(("town",))
     ),
-    "randomize-declared": shuffled(randomized_column("age", SPECS[0]), Untouched(0, 1)),
-    "randomize-unbounded": shuffled(randomized_column("age", SPECS[2]), Untouched(0, 1)),
+    "randomize-declared": shuffled(randomized_column("age", SPECS[0]), PassedThrough(0, 1)),
+    "randomize-unbounded": shuffled(randomized_column("age", SPECS[2]), PassedThrough(0, 1)),
     "stream": shuffled(
         Maintained("AY05 dynamic maintenance, started by MDAV", "paper", 5, 9, 3, 3, 2, 1, 1, 1, 6),
         EpochPublished(1, 9, 0, 90, 5),
@@ -205,18 +211,18 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     ),
     "condense-persons": (
         *AROUND,
-        PersonsApart(60),
+        PersonsInDistinctGroups(60),
         Stratified("town", 3, True),
         Grouped("MDAV", 100, 9, 1, 0, 3, 3, 3),
         DRAWN,
         Shuffled(100),
-        Unmeasured(),
+        NoMeasurement(),
     ),
     "condense-linked": shuffled(
-        PersonsApart(60), PersonsLinked("released_person", 60, 2, ("sex", "town")), GROUPED, DRAWN
+        PersonsInDistinctGroups(60), PersonsLinked("released_person", 60, 2, ("sex", "town")), GROUPED, DRAWN
     ),
     "condense-real-table": (
-        Drawn("release", "ChaCha20"),
+        RandomnessSource("release", "ChaCha20"),
         ColumnsDropped(("name",), (), ("note",)),
         DatesCoarsened(("born",)),
         RareValues("lift", 12, 3, 0, (), False),
@@ -231,7 +237,7 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "chain-strata": (
         *AROUND,
         Stratified("town", 2, False),
-        Chained(("town", "age"), (2, 3), (40, 20), (0, 0), 100, 100, 5, 20, 0, 100, 0),
+        ChainSynthesis(("town", "age"), (2, 3), (40, 20), (0, 0), 100, 100, 5, 20, 0, 100, 0),
         Shuffled(100),
         PersonsBounded(100),
     ),
@@ -244,12 +250,16 @@ METHODS: dict[str, tuple[Fact, ...]] = {
     "aggregate": shuffled(
         Aggregated(("died", "born"), ("calendar", "file"), (2, 1)),
         Unchanged(("age",), 1),
-        Alike(("age", "died"), 100, 1, 7),
+        IdenticalRows(("age", "died"), 100, 1, 7),
     ),
     "block": shuffled(
-        Blocked(("age", "pay"), (12, 0), 100, 6, True), Alike(("age", "pay"), 100, 6, 0), Unchanged(("age", "pay"), 1)
+        Blocked(("age", "pay"), (12, 0), 100, 6, True),
+        IdenticalRows(("age", "pay"), 100, 6, 0),
+        Unchanged(("age", "pay"), 1),
     ),
-    "block-rows": shuffled(Blocked(("age",), (12,), 100, 5, False), Alike(("age",), 100, 5, 0), Unchanged(("age",), 1)),
+    "block-rows": shuffled(
+        Blocked(("age",), (12,), 100, 5, False), IdenticalRows(("age",), 100, 5, 0), Unchanged(("age",), 1)
+    ),
     "downgrade": shuffled(
         Downgraded("class", 100, 40, 0.1, 0.05, 3, 9, ("age", "pay"), (11, 3)), Unchanged(("age", "pay", "town"), 1)
     ),

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Claim, Drawn, Fact, Refused, Shuffled, draw_claims, fact_from_json
+from sfumato.core.facts import Claim, Fact, RandomnessSource, Refused, Shuffled, draw_claims, fact_from_json
 from sfumato.core.facts import fact_to_json as to_json
 from sfumato.core.groups.facts import CountsKept, Grouped
 from sfumato.methods.perturb.facts import ComponentNoise
@@ -17,7 +17,7 @@ THREE, TWO = ("bank", "clinic", "shop"), ("bank", "shop")
 CLUSTERS = Opened("clusters", "the cluster of each row", "opened", THREE, 300, 3)
 SUMS = Opened("group sums", "sums of groups", "sum", THREE, 40, 1)
 NOISED: tuple[Fact, ...] = (
-    Drawn("release", "ChaCha20"),
+    RandomnessSource("release", "ChaCha20"),
     Grouped("K-means", 100, 4, 25, 0, 0, 0, 0),
     ComponentNoise("laplace", 0.2, 3, "component", 0.001, 2.0**-20),
     CountsKept(1, 0),

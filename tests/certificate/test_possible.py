@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import BoundsKept, Drawn, Enhanced, Fact, Stratified, Untouched, check_facts
+from sfumato.core.facts import BoundsKept, Enhanced, Fact, PassedThrough, RandomnessSource, Stratified, check_facts
 from sfumato.core.groups.facts import CountsKept, Grouped
-from sfumato.methods.chain.facts import Chained
-from sfumato.methods.condense.facts import ClassPure, PersonsLinked, Scored
+from sfumato.methods.chain.facts import ChainSynthesis
+from sfumato.methods.condense.facts import ClassPure, NormalScoreColumns, PersonsLinked
 from sfumato.methods.geometry.facts import Transformed
-from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.modify.facts import Blocked, Downgraded, IdenticalRows, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.stream.facts import Maintained, PersonRowsBounded, RowsKept
 from sfumato.tables.facts import (
@@ -28,8 +28,8 @@ from sfumato.tables.facts import (
 from sfumato.transactions.facts import RulesBlocked, RulesHidden, TransactionPersons, TransactionsReleased
 
 GROUPED = Grouped("MDAV", 20, 4, 5, 0, 0, 0, 0)
-CHAINED = Chained(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)
-THREE = Chained(("a", "b", "c"), (1, 1, 1), (20, 20, 20), (0, 0, 0), 20, 20, 5, 5, 0, 0, 0, ("b", "c"), ("c",))
+CHAINED = ChainSynthesis(("a", "b"), (2, 3), (6, 5), (1, 0), 20, 20, 5, 5, 0, 0, 40)
+THREE = ChainSynthesis(("a", "b", "c"), (1, 1, 1), (20, 20, 20), (0, 0, 0), 20, 20, 5, 5, 0, 0, 0, ("b", "c"), ("c",))
 KEPT = Maintained("dynamic", "strict", 5, 4, 2, 5, 0, 0, 1, 0, 0)
 RARE = RareValues("pool", 2, 3)
 TAILS = TailsCoded("code", 2, 3)
@@ -143,12 +143,12 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (Enhanced(0.5, 1), {"share": 0.0}, False),
     (Enhanced(0.5, 1), {"share": 1.5}, False),
     (Enhanced(0.5, 1), {"rows": 0}, False),
-    (Scored(1, 2), {}, True),
-    (Scored(1, 2), {"columns": 0}, False),
-    (Scored(1, 2), {"k": 1}, False),
-    (Untouched(1, 0), {}, True),
-    (Untouched(0, 1), {}, True),
-    (Untouched(0, 0), {}, False),
+    (NormalScoreColumns(1, 2), {}, True),
+    (NormalScoreColumns(1, 2), {"columns": 0}, False),
+    (NormalScoreColumns(1, 2), {"k": 1}, False),
+    (PassedThrough(1, 0), {}, True),
+    (PassedThrough(0, 1), {}, True),
+    (PassedThrough(0, 0), {}, False),
     (CountsKept(0, 0), {}, False),
     (BoundsKept(("a",)), {}, True),
     (BoundsKept(()), {}, False),
@@ -225,14 +225,14 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (Aggregated(("a",), ("file",), (1,)), {}, True),
     (Aggregated(("a",), ("file",), (1,)), {"levels": (0,)}, False),
     (Aggregated(("a",), ("file",), (1,)), {"hierarchies": ()}, False),
-    (Alike(("a",), 20, 2, 0), {}, True),
-    (Alike(("a",), 20, 2, 0), {"fewest": 20}, True),
-    (Alike(("a",), 20, 2, 0), {"fewest": 21}, False),
-    (Alike(("a",), 20, 2, 0), {"alone": 1}, False),
-    (Alike(("a",), 20, 1, 20), {}, True),
-    (Alike(("a",), 20, 1, 20), {"alone": 0}, False),
-    (Alike(("a",), 20, 1, 20), {"alone": 21}, False),
-    (Alike(("a",), 20, 1, 20), {"fewest": 0}, False),
+    (IdenticalRows(("a",), 20, 2, 0), {}, True),
+    (IdenticalRows(("a",), 20, 2, 0), {"fewest": 20}, True),
+    (IdenticalRows(("a",), 20, 2, 0), {"fewest": 21}, False),
+    (IdenticalRows(("a",), 20, 2, 0), {"alone": 1}, False),
+    (IdenticalRows(("a",), 20, 1, 20), {}, True),
+    (IdenticalRows(("a",), 20, 1, 20), {"alone": 0}, False),
+    (IdenticalRows(("a",), 20, 1, 20), {"alone": 21}, False),
+    (IdenticalRows(("a",), 20, 1, 20), {"fewest": 0}, False),
     (Unchanged(("a",), 1), {}, True),
     (Unchanged(("a",), 1), {"missing": 2}, False),
     (Unchanged(("a",), 1), {"columns": ()}, False),
@@ -286,10 +286,10 @@ POSSIBLE: list[tuple[Fact, dict[str, Any], bool]] = [
     (RulesBlocked(1, 0.5, 0.5, 0.0), {"margin": 0.9}, True),
     (RulesBlocked(1, 0.5, 0.5, 0.0), {"margin": 1.0}, False),
     (RulesBlocked(1, 0.5, 0.5, 0.0), {"margin": -0.1}, False),
-    (Drawn("release", "ChaCha20"), {}, True),
-    (Drawn("dry-run", "PCG64"), {}, True),
-    (Drawn("release", "PCG64"), {}, False),
-    (Drawn("dry-run", "ChaCha20"), {}, False),
+    (RandomnessSource("release", "ChaCha20"), {}, True),
+    (RandomnessSource("dry-run", "PCG64"), {}, True),
+    (RandomnessSource("release", "PCG64"), {}, False),
+    (RandomnessSource("dry-run", "ChaCha20"), {}, False),
 ]
 
 

@@ -13,7 +13,7 @@ from sfumato.certificate import CertifiedRun, certify
 from sfumato.core.distributions.domains import Integers, Labels
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Claim, Drawn, Fact, Untouched, draw_claims, fact_from_json, fact_to_json
+from sfumato.core.facts import Claim, Fact, PassedThrough, RandomnessSource, draw_claims, fact_from_json, fact_to_json
 from sfumato.methods.randomize.facts import DomainsObserved, Randomized, specs_of
 from sfumato.survey.verbs import read_spec
 
@@ -36,7 +36,7 @@ def fact(column: str, spec: NoiseSpec) -> Randomized:
 
 
 def claims_of(*facts: Fact) -> tuple[list[Claim], dict[str, str]]:
-    claims, refused = draw_claims((Drawn("release", "ChaCha20"), *facts))
+    claims, refused = draw_claims((RandomnessSource("release", "ChaCha20"), *facts))
     return list(claims), {each.claim: each.reason for each in refused}
 
 
@@ -89,7 +89,7 @@ def test_an_observed_domain_makes_a_claim_assumed_and_is_refused() -> None:
 
 
 def test_missing_cells_that_pass_stand_beside_the_bound_of_the_row() -> None:
-    claims, _ = claims_of(fact("age", AGE), Untouched(0, 1))
+    claims, _ = claims_of(fact("age", AGE), PassedThrough(0, 1))
     assert claims[-1].claim.startswith("Apart from missing cells, a row of 1 column")
 
 
@@ -104,7 +104,7 @@ def test_a_fact_that_contradicts_its_law_is_not_certified(change: dict[str, obje
 
 
 def test_the_specification_of_a_column_is_read_from_a_certificate_or_a_file(tmp_path: Path) -> None:
-    facts = (fact("age", AGE), Untouched(0, 1), fact("town", TOWN))
+    facts = (fact("age", AGE), PassedThrough(0, 1), fact("town", TOWN))
     assert specs_of(facts) == {"age": AGE, "town": TOWN}
     certificate = tmp_path / "certificate.json"
     run = CertifiedRun("0.2.0", "release", "randomize", {"epsilon": 1.0}, 9, 9, "0" * 64)

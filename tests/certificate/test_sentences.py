@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, target
 
 from sfumato.core.errors import PrivacyRefusal
-from sfumato.core.facts import Claim, Drawn, Refused, draw_claims
+from sfumato.core.facts import Claim, RandomnessSource, Refused, draw_claims
 from tests.certificate.drawn_facts import Facts, any_facts, engine_facts
 from tests.certificate.sentences import CLAIMS, CONTRADICTIONS, REFUSED, RIVALS, Sentence, plural, released
 
@@ -40,7 +40,7 @@ def check(facts: Facts, claims: tuple[Claim, ...], refused: tuple[Refused, ...])
     assert len(set(texts)) == len(texts)
     assert not set(texts) & {each.claim for each in refused}
     assert "anonymous" in not_made
-    assert ("seed" in not_made) == any(isinstance(fact, Drawn) and fact.mode == "dry-run" for fact in facts)
+    assert ("seed" in not_made) == any(isinstance(fact, RandomnessSource) and fact.mode == "dry-run" for fact in facts)
 
 
 @given(engine_facts)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, draw_claims
+from sfumato.core.facts import ColumnsDropped, Fact, RandomnessSource, draw_claims
 from sfumato.core.groups.facts import Grouped
-from sfumato.methods.chain.facts import Chained
-from sfumato.methods.condense.facts import PersonsApart, PersonsLinked, Synthesized
+from sfumato.methods.chain.facts import ChainSynthesis
+from sfumato.methods.condense.facts import GroupSynthesis, PersonsInDistinctGroups, PersonsLinked
 from sfumato.methods.modify.facts import Swapped
 from sfumato.tables.facts import ColumnRulesKept, DatesCoarsened, FormulaTexts, RareValues, WeightsScaled
 from tests.certificate.drawn_facts import Facts, engine_facts
@@ -58,8 +58,8 @@ def test_claims_of_each_method_are_short_and_in_the_vocabulary(method: str) -> N
         (Swapped("window", MANY, (0,) * 40, 1_000_000, 5.0),),
         (
             Grouped("MDAV", 1_000_000, 9, 10, 0, 0, 0, 0),
-            Synthesized("mean and covariance", "uniform along eigenvectors", 1_000_000),
-            PersonsApart(500_000),
+            GroupSynthesis("mean and covariance", "uniform along eigenvectors", 1_000_000),
+            PersonsInDistinctGroups(500_000),
             PersonsLinked("person", 500_000, 2, MANY),
             ColumnRulesKept(MANY),
             WeightsScaled("a weight of a person", 1.5, 0.5),
@@ -68,15 +68,15 @@ def test_claims_of_each_method_are_short_and_in_the_vocabulary(method: str) -> N
     ids=lambda facts: facts[0].fact,
 )
 def test_a_claim_stays_short_if_many_columns_have_long_names(facts: tuple[Fact, ...]) -> None:
-    claims, refused = draw_claims((Drawn("release", "ChaCha20"), *facts))
+    claims, refused = draw_claims((RandomnessSource("release", "ChaCha20"), *facts))
     for text in [*(claim.claim for claim in claims), *(each.claim for each in refused)]:
         assert words(text) <= MOST_OF_CLAIM, text
         assert not any(repr(name) in text for name in MANY), text
 
 
 def test_the_longest_claim_of_a_chain_has_its_numbers_in_words_of_the_field() -> None:
-    chained = Chained(("a", "b"), (1, 3), (5000, 201), (0, 0), 5000, 5000, 200, 200, 0, 4000, 0)
-    claims, _ = draw_claims((Drawn("release", "ChaCha20"), chained))
+    chained = ChainSynthesis(("a", "b"), (1, 3), (5000, 201), (0, 0), 5000, 5000, 200, 200, 0, 4000, 0)
+    claims, _ = draw_claims((RandomnessSource("release", "ChaCha20"), chained))
     assert claims[0].claim == (
         "Every released value was drawn from a group of at least 200 records with similar values in the preceding "
         "columns. Smallest group: 201."

@@ -19,7 +19,7 @@ from sfumato.core.records import Records
 from sfumato.methods.chain import Chain
 from sfumato.methods.chain.columns import Ranking, read_columns
 from sfumato.methods.chain.draw import _adjacent_numbers, _bound_contributions, _Leaves, _move_numbers
-from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
 from sfumato.methods.chain.regression import Predictors, Regressions
 from sfumato.methods.chain.trees import grow_tree
 from sfumato.tables.codec import Codec
@@ -53,8 +53,8 @@ def encoded(table: pa.Table, levels: NDArray[np.int64]) -> Records:
     return codec.encode(table, levels=levels, strata=np.zeros(len(levels), dtype=np.int64))
 
 
-def chained(release: sf.Release) -> Chained:
-    return next(fact for fact in release.certificate.facts if isinstance(fact, Chained))
+def chained(release: sf.Release) -> ChainSynthesis:
+    return next(fact for fact in release.certificate.facts if isinstance(fact, ChainSynthesis))
 
 
 @pytest.mark.filterwarnings("ignore:columns without a value")
@@ -218,7 +218,7 @@ def test_people_who_ask_for_more_are_in_leaves_that_are_as_large() -> None:
     levels = np.where(np.arange(400) % 50 == 3, 30, 0)
     sanitized = Chain(k=5, leaf=10).sanitize(encoded(visits(400, 3), levels), rng=np.random.default_rng(1))
     fact = sanitized.facts[0]
-    assert isinstance(fact, Chained)
+    assert isinstance(fact, ChainSynthesis)
     assert fact.violations == 0
     assert min(fact.smallest) >= 10
     assert fact.k == 30  # no value that fewer hold is copied

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
 from sfumato.core.facts import Shuffled
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.protocol import Mechanism
 from sfumato.tables.facts import RowsDrawn
 from sfumato.tables.levels import parse_conditions
@@ -67,7 +67,7 @@ def test_every_row_fulfils_the_rule_and_its_columns_are_drawn_first(seed: int, w
     assert release.table.num_rows == 200
     assert wanted(release) == RowsDrawn(300, 200, where)
     names = tuple(dict.fromkeys(name for name, _, _ in parse_conditions(where)))
-    chained = next(fact for fact in release.certificate.facts if isinstance(fact, Chained))
+    chained = next(fact for fact in release.certificate.facts if isinstance(fact, ChainSynthesis))
     assert chained.columns[: len(names)] == names
     assert (chained.rows, chained.records) == (200, 300)
     for row in release.table.to_pylist():

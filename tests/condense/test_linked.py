@@ -17,7 +17,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.engines.columns import released_persons
 from sfumato.methods.condense.classwise import _lengths
-from sfumato.methods.condense.facts import PersonRows, PersonsApart, PersonsLinked
+from sfumato.methods.condense.facts import PersonRows, PersonsInDistinctGroups, PersonsLinked
 from tests.condense.test_persons import visits
 from tests.examples import examples
 
@@ -47,9 +47,9 @@ def test_persons_keep_their_numbers_of_rows_as_far_as_enough_have_as_many() -> N
     before = np.unique(table.column("patient").to_numpy(zero_copy_only=False), return_counts=True)[1]
     after = np.array(rows_of_persons(made.table))
     facts = {type(fact): fact for fact in made.certificate.facts}
-    told, apart = facts[PersonsLinked], facts[PersonsApart]
+    told, apart = facts[PersonsLinked], facts[PersonsInDistinctGroups]
     assert isinstance(told, PersonsLinked)
-    assert isinstance(apart, PersonsApart)
+    assert isinstance(apart, PersonsInDistinctGroups)
     assert (told.persons, told.most) == (len(after), after.max())
     assert apart.persons == len(before)
     assert before.sum() - after.sum() > 0  # which the certificate does not count: it may be of one person

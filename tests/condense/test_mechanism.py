@@ -20,7 +20,7 @@ from sfumato.core.groups.facts import CountsKept, Grouped
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation
-from sfumato.methods.condense.facts import Synthesized
+from sfumato.methods.condense.facts import GroupSynthesis
 from sfumato.methods.protocol import Mechanism
 from tests.groups.drawn_groups import mixed_records
 
@@ -128,7 +128,7 @@ def test_the_facts_say_what_was_done(grouping: str, algorithm: str) -> None:
         alone=0,
         alike=0,
     )
-    assert isinstance(drawn, Synthesized)
+    assert isinstance(drawn, GroupSynthesis)
     assert drawn.rows == 30
     assert kept == CountsKept(category_columns=1, missing_columns=1)
     assert shuffled == Shuffled(rows=30)

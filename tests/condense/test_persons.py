@@ -17,7 +17,7 @@ from sfumato.core.facts import ColumnsDropped
 from sfumato.core.groups.facts import Grouped
 from sfumato.methods.condense import classwise
 from sfumato.methods.condense.classwise import check_persons, first_of_person, layers_of, partition_layers
-from sfumato.methods.condense.facts import PersonsApart
+from sfumato.methods.condense.facts import PersonsInDistinctGroups
 from tests.condense.tables import draw_values
 from tests.examples import examples
 
@@ -116,8 +116,8 @@ def test_a_release_of_visits_speaks_of_persons(method: str) -> None:
     table = visits()
     release = sf.sanitize(table, method=method, k=5, person="patient", target="sex", seed=1, report=False)
     facts = {type(fact): fact for fact in release.certificate.facts}
-    apart, grouped = facts[PersonsApart], facts[Grouped]
-    assert isinstance(apart, PersonsApart)
+    apart, grouped = facts[PersonsInDistinctGroups], facts[Grouped]
+    assert isinstance(apart, PersonsInDistinctGroups)
     assert isinstance(grouped, Grouped)
     assert apart.persons == 120
     assert grouped.records == release.table.num_rows <= table.num_rows
@@ -142,7 +142,7 @@ def test_a_release_of_visits_holds_as_it_was_written(tmp_path: Path) -> None:
 def test_rows_are_held_out_by_person() -> None:
     table = visits()
     release = sf.sanitize(table, sf.Condensation(k=5), person="patient", seed=1, holdout=0.25, report=False)
-    apart = next(fact for fact in release.certificate.facts if isinstance(fact, PersonsApart))
+    apart = next(fact for fact in release.certificate.facts if isinstance(fact, PersonsInDistinctGroups))
     assert apart.persons == 90
 
 

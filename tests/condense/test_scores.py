@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import OptionError
-from sfumato.methods.condense.facts import Scored
+from sfumato.methods.condense.facts import NormalScoreColumns
 from sfumato.methods.condense.synthesize import _score
 from tests.examples import examples
 
@@ -54,10 +54,12 @@ def test_the_certificate_says_which_scores_were_taken_and_is_verified(tmp_path: 
     rng = np.random.default_rng(5)
     table = pa.table({"a": rng.normal(size=200), "b": rng.lognormal(size=200), "c": ["x", "y"] * 100})
     release = sf.sanitize(table, sf.Condensation(k=10, effort="fast", scores="normal"), report=False)
-    assert [fact for fact in release.certificate.facts if isinstance(fact, Scored)] == [Scored(2, 10)]
+    assert [fact for fact in release.certificate.facts if isinstance(fact, NormalScoreColumns)] == [
+        NormalScoreColumns(2, 10)
+    ]
     assert any("means over at least 10 records" in claim.claim for claim in release.certificate.claims)
     assert all(check.holds for check in sf.verify(release.save(f"{tmp_path}/out") / "release"))
     plain = sf.sanitize(table, sf.Condensation(k=10, effort="fast"), report=False)
-    assert not any(isinstance(fact, Scored) for fact in plain.certificate.facts)
+    assert not any(isinstance(fact, NormalScoreColumns) for fact in plain.certificate.facts)
     with pytest.raises(OptionError, match="there are no scores 'rank'"):
         sf.Condensation(scores="rank")

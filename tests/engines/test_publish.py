@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.assess import measure
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.certificate.signature import Signer
-from sfumato.core.facts import DespitePolicy, Unmeasured
+from sfumato.core.facts import DespitePolicy, NoMeasurement
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.geometry import Translation
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
@@ -186,6 +186,6 @@ def test_a_file_that_does_not_meet_its_policy_leaves_neither_folder_nor_key(tmp_
 
 def test_a_release_without_a_report_says_so(folder: Path, tmp_path: Path) -> None:
     release = sf.stream(folder / "state.db").publish(tmp_path / "out", report=False)
-    assert Unmeasured() in release.certificate.facts
+    assert NoMeasurement() in release.certificate.facts
     assert any("Attacks were run" in refused.claim for refused in release.certificate.refused)
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))

@@ -106,7 +106,7 @@ def _more() -> Iterator[tuple[str, sf.Release]]:
 
 _KEY = 'format = 1\nstep = [{op = "add", column = "age", term = 3}, {op = "add", column = "pay", term = 5}]\n'
 _EXTRA: tuple[Document, ...] = (
-    {"fact": "celled", "cells": 1, "smallest": 60},
+    {"fact": "partitioned", "cells": 1, "smallest": 60},
     {"fact": "despite-policy", "policy": "research", "outcome": "inconclusive"},
     {"fact": "keys-matched", "common": 3, "keys": [3, 4], "missing": [0, 1], "repeated": [0, 2]},
     {"fact": "part-judged", "owner": "bank", "outcome": "not-measured"},

@@ -67,7 +67,7 @@ _OWN = {
     "web/worker.py Worker._listen": "lines of the page's own program",
     "web/steps.py Steps.run": "orders of the page, whose choices web-choices tries",
     "web/steps.py Steps._sanitize": "orders of the page, whose choices web-choices tries",
-    "web/visit.py Visit.compared": "a file of the page's own program, in a folder of its own",
+    "web/visit.py WebSession.compared": "a file of the page's own program, in a folder of its own",
     "web/worker.py _Orders._listen": "orders of the page, whose choices web-choices tries",
 }
 """Functions that read nothing from outside, and what they read."""

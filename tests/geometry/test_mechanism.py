@@ -16,7 +16,7 @@ from pyarrow.csv import read_csv, write_csv
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Enhanced, Shuffled, Untouched, draw_claims
+from sfumato.core.facts import Enhanced, PassedThrough, Shuffled, draw_claims
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate
@@ -122,7 +122,7 @@ def test_categories_are_refused_with_column_and_count_unless_they_may_pass() -> 
     codec, sanitized = run(Rotation(pass_categories=True), table)
     origin = sanitized.workings.origin if sanitized.workings is not None else None
     assert released(codec, sanitized).column("town").equals(table.column("town").take(pa.array(origin)))
-    assert Untouched(1, 0) in sanitized.facts
+    assert PassedThrough(1, 0) in sanitized.facts
 
 
 @pytest.mark.parametrize("kind", [Kind.DATE, Kind.ORDINAL])

@@ -15,7 +15,7 @@ from sfumato.core.errors import LevelError, OptionError, SchemaError
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.plan import make_plan
-from sfumato.methods.modify.facts import Alike
+from sfumato.methods.modify.facts import IdenticalRows
 from sfumato.publish.verify import verify_release
 from sfumato.tables.facts import Aggregated
 from tests.modify.tables import mixed, origin_of
@@ -71,7 +71,7 @@ def test_a_reviewer_counts_rows_alike_and_reads_labels(tmp_path: Path) -> None:
     found = {check.name: check for check in verify_release(folder)}
     assert found["equivalence classes"].holds
     assert found["generalized values"].detail == "3 columns contain only labels of the certified level"
-    (alike,) = (fact for fact in release.certificate.facts if isinstance(fact, Alike))
+    (alike,) = (fact for fact in release.certificate.facts if isinstance(fact, IdenticalRows))
     rows = release.table.group_by(release.table.column_names).aggregate([([], "count_all")])
     assert sum(count == 1 for count in rows["count_all"].to_pylist()) == alike.alone
     text = (folder / "table.csv").read_text(encoding="utf-8")
@@ -79,7 +79,7 @@ def test_a_reviewer_counts_rows_alike_and_reads_labels(tmp_path: Path) -> None:
     assert not {check.name: check for check in verify_release(folder)}["generalized values"].holds
     (folder / "table.csv").write_text(text, encoding="utf-8")
     document = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
-    place = next(place for place, fact in enumerate(document["facts"]) if fact["fact"] == "alike")
+    place = next(place for place, fact in enumerate(document["facts"]) if fact["fact"] == "identical-rows")
     document["facts"][place]["alone"] += 1
     (folder / "certificate.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     assert not {check.name: check for check in verify_release(folder)}["equivalence classes"].holds
@@ -117,5 +117,5 @@ def test_the_report_is_told_what_was_widened() -> None:
 def test_rows_of_one_label_are_counted_alike() -> None:
     table = pa.table({"age": [20, 21, 22, 31, 32, 33], "sex": ["f", "f", "m", "m", "f", "m"]})
     release = sf.sanitize(table, method="aggregate", widths={"age": 10}, identifiers=["sex"], report=False)
-    (alike,) = (fact for fact in release.certificate.facts if isinstance(fact, Alike))
-    assert alike == Alike(("age",), 6, 3, 0)
+    (alike,) = (fact for fact in release.certificate.facts if isinstance(fact, IdenticalRows))
+    assert alike == IdenticalRows(("age",), 6, 3, 0)

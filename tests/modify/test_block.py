@@ -18,7 +18,7 @@ import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Context
 from sfumato.methods.modify import block_rare
-from sfumato.methods.modify.facts import Alike, Blocked
+from sfumato.methods.modify.facts import Blocked, IdenticalRows
 from sfumato.publish.verify import verify_release
 from sfumato.publish.verify_rows import read_released
 from tests.examples import examples
@@ -110,7 +110,7 @@ def test_a_release_shows_own_cells_or_none_and_a_reviewer_counts_them(library: s
 
 def test_cells_that_cannot_be_counted_do_not_hold(tmp_path: Path) -> None:
     schema = sf.Schema((sf.Field("town", sf.Kind.NOMINAL),))
-    context = Context((Alike(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2)))
+    context = Context((IdenticalRows(("town",), 2, 2, 0), Blocked(("town",), (0,), 2, 2)))
     checks = [check for fact in context if (check := fact.row_check(schema, context)) is not None]
     pq.write_table(pa.table({"town": [[1], [2]]}), tmp_path / "table.parquet")
     found = read_released(tmp_path / "table.parquet", schema, 2, checks)

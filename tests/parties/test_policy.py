@@ -16,7 +16,7 @@ from sfumato.assess import measure
 from sfumato.assess.attacks.linkage import LINKAGE
 from sfumato.certificate.signature import Signer
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import DespitePolicy, Unmeasured
+from sfumato.core.facts import DespitePolicy, NoMeasurement
 from sfumato.methods.perturb.laplace_pca import LaplacePCA
 from sfumato.options import PublishOptions
 from sfumato.parties.facts import Joint, PartJudged
@@ -146,7 +146,7 @@ def test_a_table_that_leaves_despite_the_policy_of_one_owner_says_so_at_all(tmp_
         facts = found[name].certificate.facts  # type: ignore[union-attr]
         judged = [fact for fact in facts if isinstance(fact, PartJudged)]
         assert judged == [PartJudged("bank", "does-not-meet", "large"), PartJudged("clinic", "not-measured")]
-        assert not any(isinstance(fact, DespitePolicy | Unmeasured) for fact in facts)
+        assert not any(isinstance(fact, DespitePolicy | NoMeasurement) for fact in facts)
         refused = {each.claim for each in found[name].certificate.refused}  # type: ignore[union-attr]
         assert "The part of 'bank' meets the policy 'large'." in refused
         assert "Attacks were run against the part of 'clinic' before the release." in refused

@@ -18,14 +18,14 @@ from sfumato.assess import measure
 from sfumato.assess.attacks.membership import LEAVES
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
 from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
-from sfumato.core.groups.facts import Celled
+from sfumato.core.groups.facts import Partitioned
 from sfumato.engines import measured
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.memory_limit import FileSpill
 from sfumato.engines.partitions.partition import PartitionResult, merge_facts, sanitize_partition
 from sfumato.methods.chain import columns as of_chain
-from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
 from sfumato.publish import sanitize as sanitizing
 from sfumato.publish.verify import verify_release
 from sfumato.tables.facts import ColumnRulesKept, RareValues, RowsDrawn, TailsCoded
@@ -66,15 +66,15 @@ def test_a_table_and_its_file_give_the_same_chains_however_they_are_read_and_put
     assert isinstance(first.table, pa.Table)
     assert first.table.equals(again.table)
     assert first.facts == again.facts
-    assert the(Celled, first).cells > 2
+    assert the(Partitioned, first).cells > 2
     assert run(table, CHAIN, seed=6, **told).table != first.table
 
 
 def test_what_is_stated_of_leaves_holds_for_all_cells(cells: list[PartitionResult]) -> None:
     outcome = run(people(), CHAIN, person="who", level="level")
-    chained, persons, parts = the(Chained, outcome), the(PersonsBounded, outcome), the(Celled, outcome)
-    each = of_cells(Chained, cells)
-    assert parts == Celled(len(cells), min(cell.rows_in for cell in cells))
+    chained, persons, parts = the(ChainSynthesis, outcome), the(PersonsBounded, outcome), the(Partitioned, outcome)
+    each = of_cells(ChainSynthesis, cells)
+    assert parts == Partitioned(len(cells), min(cell.rows_in for cell in cells))
     assert (chained.records, chained.rows, the(Shuffled, outcome).rows) == (900, 900, 900)
     assert [cell.table.num_rows for cell in cells] == [cell.rows_in for cell in cells]
     assert (chained.k, chained.leaf, chained.violations) == (10, 20, 0)
@@ -108,7 +108,7 @@ def test_a_number_counts_as_rare_by_the_highest_level_of_the_table_in_every_cell
 
     monkeypatch.setattr(of_chain, "read_columns", watched)
     outcome = run(table, CHAIN, most_rows=150, level="level", tails="keep")
-    fact = the(Chained, outcome)
+    fact = the(ChainSynthesis, outcome)
     assert len(asked) == len(cells) > 2
     assert set(asked) == {30}
     assert (fact.k, fact.kept, fact.moved) == (20, 0, 1200)  # an age has 20 persons, a pay 3
@@ -121,7 +121,7 @@ def test_strata_rules_dates_and_missing_cells_go_through() -> None:
     outcome = run(table, CHAIN, strata="town")
     released = outcome.table
     assert isinstance(released, pa.Table)
-    assert (the(Stratified, outcome).strata, the(Celled, outcome).cells) == (3, 6)
+    assert (the(Stratified, outcome).strata, the(Partitioned, outcome).cells) == (3, 6)
     before, after = (Counter(each.column("town").to_pylist()) for each in (table, released))
     assert after == before  # each cell is of one stratum, and gives as many rows as it holds
     assert the(ColumnRulesKept, outcome).rules == ("age <= since",)
@@ -139,14 +139,14 @@ def test_an_order_of_columns_that_there_are_not_is_refused_before_rows_are_cut(c
 
 
 def test_a_column_that_some_cells_draw_twice_is_said_to_be_and_other_columns_are_refused() -> None:
-    one = Chained(("class", "age"), (1, 2), (60, 25), (0, 1), 60, 60, 5, 20, 0, 7, 9)
-    two = Chained(("age", "class"), (3, 1), (20, 80), (0, 0), 80, 80, 5, 20, 0, 1, 2, ("class",), ("class",))
+    one = ChainSynthesis(("class", "age"), (1, 2), (60, 25), (0, 1), 60, 60, 5, 20, 0, 7, 9)
+    two = ChainSynthesis(("age", "class"), (3, 1), (20, 80), (0, 0), 80, 80, 5, 20, 0, 1, 2, ("class",), ("class",))
     (fact, cut) = merge_facts([(one,), (two,)], [60, 80], persons=None, classes=2, pairs=False)
-    assert fact == Chained(
+    assert fact == ChainSynthesis(
         ("age", "class"), (5, 2), (20, 60), (1, 0), 140, 140, 5, 20, 0, 8, 11, ("class",), ("class",)
     )
-    assert cut == Celled(2, 60)
-    other = Chained(("age", "town"), (1, 1), (60, 60), (0, 0), 60, 60, 5, 20, 0, 7, 9)
+    assert cut == Partitioned(2, 60)
+    other = ChainSynthesis(("age", "town"), (1, 1), (60, 60), (0, 0), 60, 60, 5, 20, 0, 7, 9)
     with pytest.raises(PrivacyRefusal, match="different facts"):
         merge_facts([(one,), (other,)], [60, 60], persons=None, classes=2, pairs=False)
 
@@ -217,7 +217,7 @@ def test_with_no_method_named_a_file_in_cells_is_a_chain_and_its_folder_verifies
     assert all(check.holds for check in verify_release(tmp_path / "out" / "release"))
     certificate = sf.Certificate.from_json((tmp_path / "out" / "release" / "certificate.json").read_text())
     assert certificate.method == "chain"
-    (cut,) = (fact for fact in certificate.facts if isinstance(fact, Celled))
+    (cut,) = (fact for fact in certificate.facts if isinstance(fact, Partitioned))
     assert any(f"two of the {cut.cells} partitions of the table" in claim.claim for claim in certificate.claims)
     assert any("Every leaf lies within one partition of the table." in claim.basis for claim in certificate.claims)
     few = sf.sanitize(

@@ -18,7 +18,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import OptionError, SfumatoError
-from sfumato.core.groups.facts import Celled
+from sfumato.core.groups.facts import Partitioned
 from sfumato.engines.partitions import run as engine
 from sfumato.engines.partitions.partition import sanitize_partition
 from sfumato.publish import engine_choice
@@ -39,7 +39,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cells_of(release: sf.Release) -> int:
-    (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, Celled))
+    (fact,) = (fact for fact in release.certificate.facts if isinstance(fact, Partitioned))
     return fact.cells
 
 

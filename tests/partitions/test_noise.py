@@ -12,8 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal
-from sfumato.core.facts import HeldOut, Shuffled, Untouched
-from sfumato.core.groups.facts import Celled
+from sfumato.core.facts import HeldOut, PassedThrough, Shuffled
+from sfumato.core.groups.facts import Partitioned
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions import first_pass
 from sfumato.engines.partitions import run as engine
@@ -78,9 +78,9 @@ def test_a_table_and_its_file_get_the_same_noise_however_they_are_read(tmp_path:
     assert isinstance(first.table, pa.Table)
     assert first.table.equals(again.table)
     assert first.facts == again.facts
-    assert (the(Noised, first).columns, the(Untouched, first).missing_columns) == (4, 1)
+    assert (the(Noised, first).columns, the(PassedThrough, first).missing_columns) == (4, 1)
     assert the(Shuffled, first).rows == first.rows_out == 900 - the(HeldOut, first).rows
-    assert not any(isinstance(fact, Celled) for fact in first.facts)
+    assert not any(isinstance(fact, Partitioned) for fact in first.facts)
     compared, workings = first.comparison, first.workings
     assert isinstance(compared, Comparison)
     assert workings.origin is not None

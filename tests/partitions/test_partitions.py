@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError, SfumatoError
 from sfumato.core.facts import Fact, HeldOut, Shuffled, Stratified
-from sfumato.core.groups.facts import Celled, Grouped
+from sfumato.core.groups.facts import Grouped, Partitioned
 from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
 from sfumato.engines.outcome import Comparison, Outcome
@@ -36,7 +36,7 @@ from sfumato.engines.partitions.partition import merge_facts
 from sfumato.engines.partitions.run import FileRows, run_partitioned
 from sfumato.engines.plan import Plan
 from sfumato.methods.condense.compact import CompactSearch, compact_groups
-from sfumato.methods.condense.facts import ClassPure, PersonsApart
+from sfumato.methods.condense.facts import ClassPure, PersonsInDistinctGroups
 from sfumato.methods.randomize.facts import Randomized
 from sfumato.options import RunOptions
 from sfumato.tables.facts import ColumnRulesKept, RareValues, TailsCoded
@@ -99,13 +99,13 @@ def test_a_table_and_its_file_give_the_same_rows_however_they_are_read_and_put_a
     assert isinstance(first.table, pa.Table)
     assert first.table.equals(again.table)
     assert first.facts == again.facts
-    assert the(Celled, first).cells > 2
+    assert the(Partitioned, first).cells > 2
     assert run(table, seed=6, **told).table != first.table
 
 
 def test_levels_are_met_and_people_are_counted_over_all_cells() -> None:
     outcome = run(people(), person="who", level="level")
-    grouped, cells, apart = the(Grouped, outcome), the(Celled, outcome), the(PersonsApart, outcome)
+    grouped, cells, apart = the(Grouped, outcome), the(Partitioned, outcome), the(PersonsInDistinctGroups, outcome)
     assert grouped.violations == 0
     assert grouped.smallest >= 4
     assert grouped.records <= 900
@@ -234,7 +234,7 @@ def test_each_cell_is_randomized_by_the_same_laws() -> None:
     outcome = run(table, sf.Randomization(epsilon=2.0, allow_observed=True), rare="keep")
     assert sum(isinstance(fact, Randomized) for fact in outcome.facts) == 2
     assert outcome.rows_out == table.num_rows
-    assert not any(isinstance(fact, Celled) for fact in outcome.facts)
+    assert not any(isinstance(fact, Partitioned) for fact in outcome.facts)
 
 
 def test_rows_that_change_what_a_column_is_are_found_wherever_they_stand() -> None:
@@ -338,9 +338,9 @@ def test_rows_put_aside_stand_nowhere_in_the_clear_and_cannot_be_altered(tmp_pat
 
 
 def test_cells_that_say_different_things_are_not_certified() -> None:
-    one, two = (Shuffled(5),), (Shuffled(6), Celled(1, 2))
+    one, two = (Shuffled(5),), (Shuffled(6), Partitioned(1, 2))
     assert merge_facts([one, one], [5, 5], persons=None, classes=1, pairs=False) == (Shuffled(10),)
-    for parts in ([one, two], [two, (Shuffled(6), Celled(2, 2))]):
+    for parts in ([one, two], [two, (Shuffled(6), Partitioned(2, 2))]):
         with pytest.raises(PrivacyRefusal, match="different facts"):
             merge_facts(parts, [5, 6], persons=None, classes=1, pairs=False)
 

@@ -19,7 +19,7 @@ from scipy import stats
 import sfumato as sf
 from sfumato.core.distributions.noise import LAWS, enhance_rows, law_of_size
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import BoundsKept, Enhanced, Shuffled, Untouched
+from sfumato.core.facts import BoundsKept, Enhanced, PassedThrough, Shuffled
 from sfumato.core.records import Block, BlockKind, Records
 from sfumato.methods.perturb import AdditiveNoise, MultiplicativeNoise, make_noise, perturb_with_shape
 from sfumato.methods.perturb.facts import Noised
@@ -210,7 +210,7 @@ def test_categories_are_refused_unless_the_steward_lets_them_pass() -> None:
 def test_categories_that_may_pass_and_missing_cells_stay_as_they_are_and_that_is_a_fact() -> None:
     records = mixed_records()
     made = AdditiveNoise(pass_categories=True).sanitize(records, rng=np.random.default_rng(1))
-    assert Untouched(1, 1) in made.facts
+    assert PassedThrough(1, 1) in made.facts
     origin, places = origin_of(made), {block.column: block for block in records.layout}
     for block in records.layout:
         if block.kind is not BlockKind.NUMBER:

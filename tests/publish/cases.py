@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from sfumato.assess.algebra import SHARE, Number, success
 from sfumato.assess.findings import Direction, Family, Finding, Tries, not_run
 from sfumato.assess.report import Report
-from sfumato.core.facts import Drawn, Fact, Shuffled
+from sfumato.core.facts import Fact, RandomnessSource, Shuffled
 from sfumato.core.groups.facts import CountsKept, Grouped
-from sfumato.methods.condense.facts import Synthesized
+from sfumato.methods.condense.facts import GroupSynthesis
 from sfumato.methods.perturb.facts import Noised
 from sfumato.publish.policy import Policy
 
 TRIES = 4_000
 GROUPED: tuple[Fact, ...] = (
-    Drawn("release", "ChaCha20"),
+    RandomnessSource("release", "ChaCha20"),
     Grouped("MDAV", 10_000, 900, 10, 0, 0, 0, 0),
-    Synthesized("mean and covariance", "uniform along eigenvectors", 10_000),
+    GroupSynthesis("mean and covariance", "uniform along eigenvectors", 10_000),
     Shuffled(10_000),
 )
 WITH_CATEGORIES = (*GROUPED, CountsKept(2, 0))
 NOISED: tuple[Fact, ...] = (
-    Drawn("release", "ChaCha20"),
+    RandomnessSource("release", "ChaCha20"),
     Noised("gaussian", "additive", 0.5, 3, False, 2.0**-17),
     Shuffled(10_000),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.assess.findings import Direction, Family, Finding, Tries, difference_interval, exact_interval, not_run
 from sfumato.assess.report import Report
-from sfumato.core.facts import Fact, Untouched
+from sfumato.core.facts import Fact, PassedThrough
 from sfumato.core.groups.facts import Grouped
 from sfumato.methods.randomize.facts import DomainsObserved
 from sfumato.publish.judge import Ruling, Verdict, judge
@@ -360,8 +360,8 @@ def test_noise_has_no_groups_and_does_not_meet_a_size_of_groups() -> None:
         (GROUPED, True),
         (WITH_CATEGORIES, False),
         (NOISED, True),
-        ((*NOISED, Untouched(1, 0)), False),
-        ((*NOISED, Untouched(0, 1)), True),
+        ((*NOISED, PassedThrough(1, 0)), False),
+        ((*NOISED, PassedThrough(0, 1)), True),
         ((*NOISED, DomainsObserved(("town",))), False),
     ],
 )

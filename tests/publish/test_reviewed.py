@@ -12,9 +12,9 @@ import pytest
 
 from sfumato.certificate import Certificate
 from sfumato.core.facts import Check, Context, Fact
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.condense.facts import PersonRows, PersonsLinked
-from sfumato.methods.modify.facts import Alike, Blocked, Downgraded
+from sfumato.methods.modify.facts import Blocked, Downgraded, IdenticalRows
 from sfumato.publish.verify import Verification, verify_release
 from sfumato.tables.facts import Aggregated, ColumnRulesKept, FormulaTexts, RareValues, RowsDrawn, WeightsScaled
 from sfumato.tables.field import Field, Kind
@@ -85,7 +85,7 @@ def test_rows_are_held_to_what_a_fact_says_of_them(fact: Fact, check: str | None
     name = "chain" if isinstance(fact, RowsDrawn) else "condense"
     texts = text_of(name, "table.csv"), text_of(name, "schema.toml")
     walk = (
-        (the(Chained, golden(name), columns=("age", "ill", "pay", "town", "smoker", "born")),)
+        (the(ChainSynthesis, golden(name), columns=("age", "ill", "pay", "town", "smoker", "born")),)
         if name == "chain"
         else ()
     )
@@ -191,12 +191,12 @@ def checks_of(facts: tuple[Fact, ...], parts: tuple[pa.Table, ...]) -> list[Chec
     ("facts", "parts", "names"),
     [
         ((), (labelled("a"),), []),
-        ((Alike(("town",), 5, 2, 0),), (labelled("a", "b", "a"), labelled("b", "a")), []),
-        ((Alike(("town",), 5, 1, 2),), (labelled("a", "b", "c"), labelled("a", "a")), []),
-        ((Alike(("town",), 5, 1, 1),), (labelled("a", "b", "c"), labelled("a", "a")), ["equivalence classes"]),
-        ((Alike(("town",), 4, 2, 0),), (labelled("a", "?", None), labelled("a")), []),
-        ((Alike(("town", "age"), 1, 1, 1),), (labelled("a"),), ["equivalence classes"]),
-        ((Alike(("town",), 0, 0, 0),), (), []),
+        ((IdenticalRows(("town",), 5, 2, 0),), (labelled("a", "b", "a"), labelled("b", "a")), []),
+        ((IdenticalRows(("town",), 5, 1, 2),), (labelled("a", "b", "c"), labelled("a", "a")), []),
+        ((IdenticalRows(("town",), 5, 1, 1),), (labelled("a", "b", "c"), labelled("a", "a")), ["equivalence classes"]),
+        ((IdenticalRows(("town",), 4, 2, 0),), (labelled("a", "?", None), labelled("a")), []),
+        ((IdenticalRows(("town", "age"), 1, 1, 1),), (labelled("a"),), ["equivalence classes"]),
+        ((IdenticalRows(("town",), 0, 0, 0),), (), []),
         ((Blocked(("town",), (3,), 4, 2),), (labelled("a", "?"), labelled(None, "")), []),
         ((Blocked(("town",), (4,), 4, 2),), (labelled("a", "?"), labelled(None, "")), ["suppressed cells"]),
         ((Blocked(("age",), (1,), 4, 2),), (labelled("a"),), ["suppressed cells"]),

@@ -15,20 +15,20 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.facts import (
     ColumnsDropped,
     Context,
-    Drawn,
     Enhanced,
     Fact,
+    PassedThrough,
+    RandomnessSource,
     ReleasedColumns,
     Shuffled,
     ShuffledWithin,
-    Untouched,
     draw_claims,
 )
 from sfumato.core.groups.facts import Grouped
-from sfumato.methods.chain.facts import Chained
-from sfumato.methods.condense.facts import ClassPure, Scored, Synthesized
+from sfumato.methods.chain.facts import ChainSynthesis
+from sfumato.methods.condense.facts import ClassPure, GroupSynthesis, NormalScoreColumns
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
-from sfumato.methods.modify.facts import Alike, Blocked, Downgraded, Sampled, Swapped, Unchanged
+from sfumato.methods.modify.facts import Blocked, Downgraded, IdenticalRows, Sampled, Swapped, Unchanged
 from sfumato.methods.perturb.facts import ComponentNoise, Noised
 from sfumato.methods.private.facts import PrivatelyMeasured
 from sfumato.methods.randomize.facts import Randomized
@@ -53,7 +53,7 @@ SEEN: dict[str, str] = {
         "cutoff~ gamma+- insert~ keep~ operator~ transactions-randomized.insert+ transactions-randomized.chosen~"
     ),
     "block": "columns<~",
-    "chain": "k+ leaf+- order~ rare-values.k- tails-coded.k- chained.k- chained.leaf-",
+    "chain": "k+ leaf+- order~ rare-values.k- tails-coded.k- chain-synthesis.k- chain-synthesis.leaf-",
     "chunks-hybrid": "degrees< deviations< enhance+- exact_digits~ factor< pairs~ transformed.exact_digits~",
     "chunks-rotate": "degrees< enhance+- exact_digits~ pairs~ transformed.exact_digits~",
     "classwise": "effort~ grouping~ k+ rare-values.k- tails-coded.k- grouped.algorithm~ grouped.smallest-",
@@ -102,7 +102,7 @@ SEEN: dict[str, str] = {
         "effort~ grouping~ k+ scores~ rare-values.k- tails-coded.k- grouped.algorithm~ grouped.smallest-"
     ),
     "classwise by trial": "effort~ grouping~ k+ rare-values.k- tails-coded.k- grouped.algorithm~ grouped.smallest-",
-    "chain where": "k+ leaf+- order<~ rare-values.k- tails-coded.k- chained.k- chained.leaf-",
+    "chain where": "k+ leaf+- order<~ rare-values.k- tails-coded.k- chain-synthesis.k- chain-synthesis.leaf-",
     "noise enhanced": (
         "correlated~ enhance+- kind~ law~ pass_categories~ size+- noised.size+- noised.correlated~ noised.grid+ "
         "enhanced.share+- enhanced.rows+-"
@@ -152,7 +152,7 @@ def certificates() -> dict[str, Certificate]:
     loud = the(ComponentNoise, pca, rho1=0.01, guarantee="record", scale=0.2 * 7)
     many = the(Maintained, stream, k=10, groups=14, pseudo=9, smallest=10)
     ages = next(fact for fact in found["randomize"].facts if isinstance(fact, Randomized))
-    walk = the(Chained, found["chain"], columns=("town", "ill", "age", "pay", "smoker", "born"))
+    walk = the(ChainSynthesis, found["chain"], columns=("town", "ill", "age", "pay", "smoker", "born"))
     class_wise = the(Grouped, found["classwise"])
     chosen = dataclasses.replace(class_wise, algorithm=f"{class_wise.algorithm}, chosen by trial")
     cut = TransactionsRandomized(
@@ -166,11 +166,13 @@ def certificates() -> dict[str, Certificate]:
         "transactions-usual-sizes": redrawn(found["transactions-sizes"], sizes, operator="usual", gamma=None),
         "laplace-pca in groups": redrawn(bare, seven, k=None, groups=7),
         "laplace-pca of records": redrawn(pca, loud, rho1=0.01, guarantee="record"),
-        "condense in scores": redrawn(found["condense"], Scored(2, 8), scores="normal"),
+        "condense in scores": redrawn(found["condense"], NormalScoreColumns(2, 8), scores="normal"),
         "classwise by trial": redrawn(found["classwise"], chosen),
         "chain where": redrawn(found["chain"], walk, RowsDrawn(72, 72, "town == Oslo"), order=["ill"]),
-        "noise enhanced": redrawn(found["noise"], Enhanced(0.1, 9), Untouched(1, 0), enhance=0.1, pass_categories=True),
-        "rotate target": redrawn(found["rotate"], TargetMoved("pay"), Untouched(1, 0), pass_categories=True),
+        "noise enhanced": redrawn(
+            found["noise"], Enhanced(0.1, 9), PassedThrough(1, 0), enhance=0.1, pass_categories=True
+        ),
+        "rotate target": redrawn(found["rotate"], TargetMoved("pay"), PassedThrough(1, 0), pass_categories=True),
         "randomize by a spec": redrawn(
             found["randomize"], specs=[["age", ages.spec]], pass_missing=True, allow_observed=True
         ),
@@ -275,10 +277,10 @@ def test_a_method_is_held_to_its_own_words_and_edges() -> None:
 
 
 ALWAYS: dict[str, tuple[type[Fact], ...]] = {
-    "condense": (Grouped, Synthesized),
-    "condense-paper": (Grouped, Synthesized),
-    "classwise": (ClassPure, Grouped, Synthesized),
-    "chain": (Chained,),
+    "condense": (Grouped, GroupSynthesis),
+    "condense-paper": (Grouped, GroupSynthesis),
+    "classwise": (ClassPure, Grouped, GroupSynthesis),
+    "chain": (ChainSynthesis,),
     "laplace-pca": (Grouped, ComponentNoise),
     "private": (PrivatelyMeasured,),
     "noise": (Noised,),
@@ -292,8 +294,8 @@ ALWAYS: dict[str, tuple[type[Fact], ...]] = {
     "block-rules": (RulesBlocked, TransactionsReleased),
     "swap": (Swapped,),
     "subsample": (Sampled, Unchanged),
-    "aggregate": (Aggregated, Unchanged, Alike),
-    "block": (Blocked, Alike, Unchanged),
+    "aggregate": (Aggregated, Unchanged, IdenticalRows),
+    "block": (Blocked, IdenticalRows, Unchanged),
     "downgrade": (Downgraded,),
     "stream": (Maintained, EpochPublished),
     "joint-laplace-pca": (Grouped, ComponentNoise, Joint, Opened),
@@ -303,7 +305,7 @@ ALWAYS: dict[str, tuple[type[Fact], ...]] = {
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDENS.iterdir()))
 def test_a_method_states_all_that_it_always_does_and_nothing_of_others(name: str) -> None:
     certificate = golden(name)
-    for kind in {type(fact) for fact in certificate.facts} - {Drawn}:
+    for kind in {type(fact) for fact in certificate.facts} - {RandomnessSource}:
         left = dataclasses.replace(
             certificate, facts=tuple(fact for fact in certificate.facts if type(fact) is not kind)
         )
@@ -313,7 +315,7 @@ def test_a_method_states_all_that_it_always_does_and_nothing_of_others(name: str
             continue
         always = kind in (ColumnsDropped, Shuffled, ShuffledWithin, *ALWAYS[certificate.method])
         assert ("method follows from facts" in failing(without)) == always, kind
-    foreign = Scored(1, 5) if certificate.method == "stream" else PersonRowsBounded(1)
+    foreign = NormalScoreColumns(1, 5) if certificate.method == "stream" else PersonRowsBounded(1)
     with pytest.raises(SfumatoError, match="nothing can be certified"):
         redrawn(certificate, foreign)
 
@@ -334,21 +336,21 @@ COUNTS: list[tuple[str, type[Fact], dict[str, Any], bool]] = [
     ("condense", Grouped, {"groups": 12, "smallest": 6}, True),
     ("condense", Grouped, {"groups": 15}, False),
     ("condense", Grouped, {"records": 71}, False),
-    ("condense", Synthesized, {"rows": 71}, False),
+    ("condense", GroupSynthesis, {"rows": 71}, False),
     ("condense", Shuffled, {"rows": 73}, False),
-    ("chain", Chained, {"violations": 1}, False),
-    ("chain", Chained, {"smallest": (72, 19, 12, 16, 16, 11)}, True),
-    ("chain", Chained, {"smallest": (72, 19, 12, 16, 16, 9)}, False),
-    ("chain", Chained, {"leaf": 10}, True),
-    ("chain", Chained, {"leaf": 11}, False),
-    ("chain", Chained, {"smallest": ()}, False),
-    ("chain", Chained, {"records": 71}, False),
-    ("chain", Chained, {"rows": 71}, False),
+    ("chain", ChainSynthesis, {"violations": 1}, False),
+    ("chain", ChainSynthesis, {"smallest": (72, 19, 12, 16, 16, 11)}, True),
+    ("chain", ChainSynthesis, {"smallest": (72, 19, 12, 16, 16, 9)}, False),
+    ("chain", ChainSynthesis, {"leaf": 10}, True),
+    ("chain", ChainSynthesis, {"leaf": 11}, False),
+    ("chain", ChainSynthesis, {"smallest": ()}, False),
+    ("chain", ChainSynthesis, {"records": 71}, False),
+    ("chain", ChainSynthesis, {"rows": 71}, False),
     ("stream-second", Maintained, {"smallest": 7}, True),
     ("stream-second", Maintained, {"groups": 36, "smallest": 7}, False),
     ("subsample", Sampled, {"records": 71}, False),
     ("subsample", Sampled, {"rows": 71}, False),
-    ("aggregate", Alike, {"rows": 91}, False),
+    ("aggregate", IdenticalRows, {"rows": 91}, False),
     ("block", Blocked, {"rows": 91}, False),
     ("downgrade", Downgraded, {"rows": 91}, False),
     ("swap", Swapped, {"rows": 91}, False),
@@ -384,8 +386,8 @@ def test_the_rows_of_a_stream_are_those_of_its_last_epoch(name: str) -> None:
 )
 def test_rows_that_were_asked_for_are_as_many(drawn: RowsDrawn | None, holds: bool) -> None:
     certificate = golden("condense")
-    rows = (the(Synthesized, certificate, rows=100), the(Shuffled, certificate, rows=100))
-    kept = tuple(fact for fact in certificate.facts if not isinstance(fact, Synthesized | Shuffled))
+    rows = (the(GroupSynthesis, certificate, rows=100), the(Shuffled, certificate, rows=100))
+    kept = tuple(fact for fact in certificate.facts if not isinstance(fact, GroupSynthesis | Shuffled))
     facts = (*kept, *rows, *(() if drawn is None else (drawn,)))
     assert meets_levels(dataclasses.replace(certificate, rows_out=100, facts=facts)) == holds
 

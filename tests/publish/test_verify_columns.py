@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.facts import Fact, Stratified
 from sfumato.core.groups.facts import CountsKept, Grouped
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.condense.facts import ClassPure
 from sfumato.methods.perturb.facts import Noised
 from sfumato.publish.verify import verify_release
@@ -85,14 +85,15 @@ def test_fewer_classes_or_strata_than_the_table_has_are_seen(name: str, fact: ty
 
 
 def test_a_leaf_that_is_the_only_one_holds_all_records(tmp_path: Path) -> None:
-    chained = the(Chained, golden("chain"))
-    assert isinstance(chained, Chained)
+    chained = the(ChainSynthesis, golden("chain"))
+    assert isinstance(chained, ChainSynthesis)
     assert (chained.leaves[0], chained.smallest[0]) == (1, chained.records)
     fewer = (chained.records - 1, *chained.smallest[1:])
     certificate = dataclasses.replace(
         golden("chain"),
         facts=tuple(
-            dataclasses.replace(f, smallest=fewer) if isinstance(f, Chained) else f for f in golden("chain").facts
+            dataclasses.replace(f, smallest=fewer) if isinstance(f, ChainSynthesis) else f
+            for f in golden("chain").facts
         ),
     )
     folder = lay_out(tmp_path / "release", certificate, text_of("chain", "table.csv"), text_of("chain", "schema.toml"))

@@ -19,7 +19,7 @@ from sfumato.core.distributions.domains import Dates, Integers, Labels, Reals
 from sfumato.core.distributions.operators import transition
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import Shuffled, Untouched
+from sfumato.core.facts import PassedThrough, Shuffled
 from sfumato.core.records import Records
 from sfumato.methods.catalogue import make_mechanism
 from sfumato.methods.protocol import MethodResult
@@ -164,7 +164,7 @@ def test_missing_numbers_are_refused_unless_they_may_be_told() -> None:
         run(Randomization(epsilon=1.0), records_of(table))
     codec = codec_of(table)
     made = run(Randomization(epsilon=1.0, pass_missing=True), codec.encode(table))
-    assert Untouched(0, 1) in made.facts
+    assert PassedThrough(0, 1) in made.facts
     released = table_of(made, codec)
     assert released.column("age").is_null().to_pylist() == table.column("age").is_null().to_pylist()
 
@@ -174,7 +174,7 @@ def test_missing_labels_are_one_more_label_and_are_randomized() -> None:
     spec = NoiseSpec(Labels((*TOWNS, "")), {"name": "keep-or-replace", "keep": 0.7})
     codec = codec_of(table)
     made = run(Randomization(specs={"town": spec}, epsilon=1.0), codec.encode(table))
-    assert not any(isinstance(fact, Untouched | DomainsObserved) for fact in made.facts)
+    assert not any(isinstance(fact, PassedThrough | DomainsObserved) for fact in made.facts)
     true, got = (
         np.array([cell or "" for cell in of.column("town").to_pylist()]) for of in (table, table_of(made, codec))
     )
@@ -191,7 +191,7 @@ def test_that_labels_are_missing_is_read_off_the_data() -> None:
     assert DomainsObserved(("rank",)) in made.facts
     assert json.loads(facts_of(made)["rank"].spec)["domain"]["values"] == [*STEPS, ""]
     passed = run(Randomization(epsilon=1.0, pass_missing=True), records)
-    assert Untouched(0, 1) in passed.facts
+    assert PassedThrough(0, 1) in passed.facts
     assert json.loads(facts_of(passed)["rank"].spec)["domain"]["values"] == list(STEPS)
 
 

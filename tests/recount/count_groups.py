@@ -145,7 +145,7 @@ def _on_rare(evidence: Evidence, name: str, k: int) -> tuple[int, float]:
 
 def _kept_numbers(evidence: Evidence, parts: Parts, k: int, *, coded: bool) -> Iterator[str]:
     """Numbers that were moved and those that stayed are all that were drawn; enough hold those that stayed."""
-    names = [name for name in evidence.fact("chained")["columns"] if name in evidence.columns(NUMBERS)]
+    names = [name for name in evidence.fact("chain-synthesis")["columns"] if name in evidence.columns(NUMBERS)]
     there = sum(int((~evidence.missing(evidence.released, name)).sum()) for name in names)
     kept, moved = int(parts["kept"]), int(parts["moved"])
     yield from differs("numbers moved and kept", kept + moved, there)
@@ -268,7 +268,7 @@ def single_valued(evidence: Evidence, parts: Parts) -> Iterator[str]:
     """Leaves with one value alone are some of all, and all of a column that has one value."""
     total, same = int(parts["leaves"]), int(parts["same"])
     yield from beyond("leaves with one value", same, 0, total)
-    fact = evidence.fact("chained")
+    fact = evidence.fact("chain-synthesis")
     yield from differs("leaves", total, sum(fact["leaves"]))
     for name, count, one in zip(fact["columns"], fact["leaves"], fact["alike"], strict=True):
         if (

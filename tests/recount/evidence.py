@@ -93,7 +93,7 @@ class Evidence:
     @property
     def condensed(self) -> int:
         """Records that were condensed: all, but that persons may have some that no group takes, for which no row is."""
-        if not self.fact("persons-apart"):
+        if not self.fact("persons-in-distinct-groups"):
             return len(self.original)
         return int(self.certificate["rows_in"]) if "rows" in self.options else len(self.released)
 

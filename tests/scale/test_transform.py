@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sfumato.assess.attacks.unknown_input import find_factor
 from sfumato.core.errors import BadInput, OptionError, PrivacyRefusal, SchemaError, TableError
-from sfumato.core.facts import ColumnsDropped, Drawn, Shuffled, ShuffledWithin, Untouched
+from sfumato.core.facts import ColumnsDropped, PassedThrough, RandomnessSource, Shuffled, ShuffledWithin
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome
 from sfumato.engines.partitions.batches import try_on_sample
@@ -185,14 +185,14 @@ def test_the_facts_say_what_was_done_and_how_far_rows_were_shuffled(tmp_path: Pa
     done = transform(source, tmp_path / "out.parquet", KEY, identifiers=("name",), batch_rows=20)
     columns = ("age", "salary", "debt")
     assert done.facts == (
-        Drawn("release", "ChaCha20"),
+        RandomnessSource("release", "ChaCha20"),
         ColumnsDropped(("name",), ()),
         Transformed(("add", "mult", "rotate"), columns, KEY.known_rows),
-        Untouched(0, 1),
+        PassedThrough(0, 1),
         ShuffledWithin(20),
     )
     whole = transform(source, tmp_path / "a.parquet", KEY, identifiers=("name",), seed=1)
-    assert whole.facts[0] == Drawn("dry-run", "PCG64")
+    assert whole.facts[0] == RandomnessSource("dry-run", "PCG64")
     assert whole.facts[-1] == Shuffled(101)
     assert whole.schema.names == columns
 
@@ -265,7 +265,7 @@ def test_a_gap_that_first_comes_late_in_a_csv_file_is_a_gap(tmp_path: Path) -> N
     cells = load(tmp_path / "out.parquet").column("x")
     assert (cells.null_count, set(cells.drop_null().to_pylist())) == (1, {2.5})
     assert len(cells) == rows + 1
-    assert Untouched(0, 1) in done.facts
+    assert PassedThrough(0, 1) in done.facts
 
 
 @pytest.mark.parametrize(

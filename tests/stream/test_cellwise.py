@@ -26,7 +26,7 @@ from sfumato.stream.cellwise import (
 from sfumato.stream.pending import Vault
 from sfumato.stream.publish import last_batch, write_batch
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import HandedOver, StateError
+from sfumato.stream.settings import ClusterHandover, StateError
 from sfumato.stream.spark import _Encode, changes_of
 from sfumato.tables.files import FileForm, FileFormat
 from tests.stream.cases import begin, people
@@ -181,7 +181,7 @@ def test_a_stream_that_a_cluster_goes_on_with_takes_in_and_publishes_nothing_her
     table = people(300)
     begin(tmp_path / "state", table, 200)
     with StreamSession.open(tmp_path / "state") as session:
-        session.hand_over(HandedOver(4, "mark"))
+        session.hand_over(ClusterHandover(4, "mark"))
     stream = sf.stream(tmp_path / "state")
     for step in (lambda: stream.ingest(table), lambda: stream.publish(tmp_path / "out", report=False)):
         with pytest.raises(OptionError, match="a cluster continues this stream"):

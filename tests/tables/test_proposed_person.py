@@ -149,7 +149,7 @@ def test_sanitizing_stops_until_it_is_told() -> None:
     by_person = sf.sanitize(table, k=5, person="who", seed=1, effort="fast", report=False)
     by_row = sf.sanitize(table, k=5, rows_are_people=True, rare="keep", seed=1, effort="fast", report=False)
     facts = [{type(fact).__name__ for fact in made.certificate.facts} for made in (by_person, by_row)]
-    assert "PersonsApart" in facts[0] - facts[1]
+    assert "PersonsInDistinctGroups" in facts[0] - facts[1]
 
 
 def test_what_inspect_proposes_is_a_word_in_the_schema() -> None:
@@ -157,7 +157,7 @@ def test_what_inspect_proposes_is_a_word_in_the_schema() -> None:
     assert schema["who"].role is Role.PERSON
     assert "never change; proposed as the person" in str(schema)
     made = sf.sanitize(visits(), k=5, schema=schema, seed=1, effort="fast", report=False)
-    assert any(type(fact).__name__ == "PersonsApart" for fact in made.certificate.facts)
+    assert any(type(fact).__name__ == "PersonsInDistinctGroups" for fact in made.certificate.facts)
     assert sf.inspect(visits().drop_columns(["who", "town"]))["born"].role is Role.CONFIDENTIAL
 
 

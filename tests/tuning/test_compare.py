@@ -30,7 +30,7 @@ from sfumato.tuning.halving import (
     level_with,
     smoothed_leaks,
 )
-from sfumato.tuning.trials import METRICS, Bench, Part, Reading, Score, TableOptions
+from sfumato.tuning.trials import METRICS, Part, Reading, Score, TableOptions, TrialRunner
 from tests.examples import examples
 
 OURS = Policy("ours", {"linkage-excess": 0.05}, keep={"utility-loss": 0.05})
@@ -48,8 +48,8 @@ def reading(candidate: Candidate, use: float, leak: float, outcome: Ruling = Rul
     )
 
 
-def bench(*readings: Reading) -> Bench:
-    made = Bench(
+def bench(*readings: Reading) -> TrialRunner:
+    made = TrialRunner(
         TableOptions(Schema(()), PublishOptions(policy=OURS), found=True),
         None,
         Randomness(1),
@@ -140,7 +140,7 @@ def test_after_a_larger_size_that_the_search_has_not_tried_others_are_confirmed_
 ) -> None:
     made = bench(reading(chain(10), 0.88, 0.9), reading(chain(40), 0.86, 0.5))
 
-    def one(_: Bench, candidate: Candidate, *_rest: object) -> Confirmation:
+    def one(_: TrialRunner, candidate: Candidate, *_rest: object) -> Confirmation:
         return Confirmation(reading(candidate, 0.8, 2.0), chance, False)
 
     monkeypatch.setattr(confirming, "confirm_one", one)

@@ -18,7 +18,7 @@ from sfumato.tables.schema import Schema
 from sfumato.tuning import Tuning
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.halving import Clock, narrow
-from sfumato.tuning.trials import Bench, Part, Reading, Score
+from sfumato.tuning.trials import Part, Reading, Score, TrialRunner
 
 PROOF = {"epsilon": 5.0, "delta": 1e-5}
 LAX = Policy(
@@ -82,7 +82,7 @@ def test_sizes_are_halved_towards_the_smallest_that_may_hold(least: int) -> None
     sizes = [3, 5, 10, 20, 40, 80, 160, 320, 640, 1_280]
     read: list[float] = []
 
-    class Fake(Bench):
+    class Fake(TrialRunner):
         def read(self, candidate: Candidate, part: Part, change: object = None) -> Reading:
             read.append(candidate.size)
             leak = 0.5 if candidate.size >= least else 2.0

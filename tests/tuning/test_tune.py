@@ -25,7 +25,7 @@ from sfumato.tuning import Tuning, tune
 from sfumato.tuning import trials as trials_module
 from sfumato.tuning.candidates import Candidate
 from sfumato.tuning.model import StopReason, write_tuning_page
-from sfumato.tuning.trials import METRICS, Bench, Part, Reading, choose_metric, guess_of, kind_of_target
+from sfumato.tuning.trials import METRICS, Part, Reading, TrialRunner, choose_metric, guess_of, kind_of_target
 from tests.assess.mining import found
 from tests.examples import at_length
 
@@ -173,14 +173,14 @@ def test_the_page_is_whole_and_loads_nothing(tuned: Tuning, hopeless: Tuning) ->
 
 def _fake(monkeypatch: pytest.MonkeyPatch, stop_after: int, stop: type[BaseException]) -> None:
     """Let the bench stop in the middle of a trial."""
-    read, calls = Bench.read, iter(range(1000))
+    read, calls = TrialRunner.read, iter(range(1000))
 
-    def stopping(bench: Bench, candidate: Candidate, part: Part, change: object = None) -> Reading:
+    def stopping(bench: TrialRunner, candidate: Candidate, part: Part, change: object = None) -> Reading:
         if next(calls) >= stop_after:
             raise stop
         return read(bench, candidate, part, change)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(trials_module.Bench, "read", stopping)
+    monkeypatch.setattr(trials_module.TrialRunner, "read", stopping)
 
 
 def test_an_interrupt_ends_with_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from sfumato.web.app import WebPage
-from sfumato.web.visit import Visit
+from sfumato.web.visit import WebSession
 from sfumato.web.worker import Job
 
 TOKEN = "the token of a test"
@@ -64,7 +64,7 @@ class Asking:
     """A page of a folder, and a browser that has entered it."""
 
     def __init__(self, folder: Path, **told: Any) -> None:
-        self.visit = Visit(folder, told.pop("most_bytes", 1_000), told.pop("save_to", None))
+        self.visit = WebSession(folder, told.pop("most_bytes", 1_000), told.pop("save_to", None))
         self.worker = Idle(told.pop("result", None))
         self.visit.worker = self.worker  # type: ignore[assignment]
         self.app = WebPage(self.visit, TOKEN, PORT, **told)

@@ -24,7 +24,7 @@ from sfumato.core.arrays import Floats, Ints
 from sfumato.core.facts import Fact
 from sfumato.core.groups.facts import Grouped
 from sfumato.core.threads import one_thread
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.protocol import OwnerDetails
 from sfumato.tables.contact import least_evidence
 from sfumato.tables.facts import TailsCoded
@@ -481,7 +481,7 @@ def _lacks(study: Study, need: Need) -> bool:
         Need.GROUPS: workings.labels is None,
         Need.GROUP_SIZES: workings.labels is None
         and workings.sizes is None
-        and not any(isinstance(fact, Grouped | Chained) for fact in study.facts),
+        and not any(isinstance(fact, Grouped | ChainSynthesis) for fact in study.facts),
         Need.ROW_GROUPS: workings.drawn_from is None,
         Need.ORIGIN: workings.origin is None,
         Need.TARGET: study.target is None,

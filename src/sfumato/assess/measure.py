@@ -40,7 +40,7 @@ __all__ = [
     "EPOCHS",
     "StudyResult",
     "assess",
-    "assess_apart",
+    "assess_without_comparison",
     "basic",
     "catalogue",
     "declared",
@@ -263,7 +263,7 @@ def assess(study: Study, epochs: tuple[Finding, ...] = ()) -> Report:
     )
 
 
-def assess_apart(
+def assess_without_comparison(
     released: pa.Table,
     reason: str,
     *,

@@ -231,7 +231,7 @@ def _group_words(certificate: Certificate) -> str:
     if not levels:
         return f"{counts} rows out; the method forms no groups, so there is no minimum group size."
     kind = "synthetic " if any(fact.synthetic for fact in certificate.facts) else ""
-    chained = Context(certificate.facts).has("chained")
+    chained = Context(certificate.facts).has("chain-synthesis")
     groups = _counted(levels["groups"], "leaf", "leaves") if chained else _counted(levels["groups"], "group")
     smallest, size = levels["smallest_group"], _size_words(certificate)
     return f"{counts} {kind}rows out; {groups}, smallest {smallest}; every minimum group size is met.{size}"

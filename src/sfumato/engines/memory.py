@@ -21,7 +21,7 @@ from sfumato.engines.columns import with_persons, with_persons_field
 from sfumato.engines.measured import measured_part
 from sfumato.engines.outcome import Comparison, Outcome, bounds_kept
 from sfumato.engines.plan import Plan, PreparedRun, fit_with_tails, prepare
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.condense import Condensation
 from sfumato.methods.condense.classwise import ClasswiseCondensation
 from sfumato.methods.protocol import Mechanism, OwnerDetails
@@ -249,7 +249,10 @@ def grown_again(codec: Codec, released: pa.Table, facts: Iterable[Fact]) -> Call
     """How an attacker scores people who grows the trees of a chain on released rows; None if no chain drew them."""
     from sfumato.methods.chain.rows import MOST_GROWN, RegrownTrees
 
-    stated, some = next((fact for fact in facts if isinstance(fact, Chained)), None), released.slice(0, MOST_GROWN)
+    stated, some = (
+        next((fact for fact in facts if isinstance(fact, ChainSynthesis)), None),
+        released.slice(0, MOST_GROWN),
+    )
     return None if stated is None else lambda people: RegrownTrees.on(codec.encode(some, unseen="mean"), stated)(people)
 
 

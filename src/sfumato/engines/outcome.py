@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfumato.assess.risk.uniqueness import PopulationUniqueness
     from sfumato.engines.memory import ResolvedRun
 
-__all__ = ["Apart", "Comparison", "Outcome", "Recipe", "bounds_kept"]
+__all__ = ["Comparison", "NoComparison", "Outcome", "Recipe", "bounds_kept"]
 
 _FORMAT = 1
 _RUNS = {
@@ -153,7 +153,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Apart:
+class NoComparison:
     """Why a release cannot be compared with raw rows.
 
     Parameters
@@ -203,7 +203,7 @@ class Outcome:
         Of the released table; only what it declares leaves.
     facts : tuple of Fact
         What was done.
-    comparison : Comparison, SeparateComparison or Apart
+    comparison : Comparison, SeparateComparison or NoComparison
         What it may be compared with, or why there is nothing.
     workings : Workings, optional
         How, for the owner alone.
@@ -229,7 +229,7 @@ class Outcome:
     rows_out: int
     schema: Schema
     facts: tuple[Fact, ...]
-    comparison: Comparison | SeparateComparison | Apart
+    comparison: Comparison | SeparateComparison | NoComparison
     workings: OwnerDetails = field(default_factory=OwnerDetails)
     texts: Mapping[str, str] = field(default_factory=dict)
     public_texts: Mapping[str, str] = field(default_factory=dict)

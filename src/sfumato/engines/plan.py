@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import count_persons, number_of_persons
 from sfumato.core.errors import LevelError, Notice, OptionError, PrivacyRefusal, SchemaError, shown
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Stratified, UnlabelledRows
+from sfumato.core.facts import ColumnsDropped, Fact, HeldOut, RandomnessSource, Stratified, UnlabelledRows
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Records
 from sfumato.engines.columns import (
@@ -60,11 +60,11 @@ __all__ = [
     "PreparedRun",
     "coarsened_facts",
     "fit_with_tails",
-    "for_few_people",
     "make_plan",
     "prepare",
     "rules_to_repair",
     "smallest_class",
+    "with_default_k",
 ]
 
 
@@ -185,7 +185,7 @@ def _widened(schema: Schema, mechanism: Mechanism) -> Schema:
     return schema
 
 
-def for_few_people(plan: Plan, arrow: pa.Table) -> Plan:
+def with_default_k(plan: Plan, arrow: pa.Table) -> Plan:
     """Plan of a chain without a given k, with the default for the number of people in the release.
 
     Cut-offs of tails stay where they are: of few people a tenth would be a large part of a column. The plan stays as it
@@ -484,7 +484,7 @@ def _facts(
     dropped = [field for field in schema if field.role in (Role.IDENTIFIER, Role.PERSON)]
     empty = empty_columns(original, dropped)
     facts: list[Fact] = [
-        Drawn(randomness.mode.value, randomness.algorithm),
+        RandomnessSource(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
             tuple(field.name for field in dropped if field.name not in empty),
             tuple(field.name for field in schema if field.role is Role.LEVEL),

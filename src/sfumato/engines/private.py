@@ -25,10 +25,10 @@ import pyarrow.compute as pc
 from sfumato.core.arrays import Ints
 from sfumato.core.documents import write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Shuffled
+from sfumato.core.facts import ColumnsDropped, Fact, RandomnessSource, Shuffled
 from sfumato.core.progress import tell
 from sfumato.core.records import RowRequest, columns_of
-from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.outcome import Comparison, NoComparison, Outcome
 from sfumato.engines.partitions.first_pass import SAMPLE_ROWS, RowHash
 from sfumato.engines.plan import Plan, make_plan
 from sfumato.methods.private import PrivateChain
@@ -293,10 +293,10 @@ def run_private_in_parts(
 
 def _sampled(
     rows: PartitionedRows, reading: DeclaredReading, released: DrawnRows, settings: PartitionSettings
-) -> Comparison | Apart:
+) -> Comparison | NoComparison:
     """Some rows beside as many released ones, for the owner."""
     if not settings.measured:
-        return Apart("no report was asked for", codec=reading.codec)
+        return NoComparison("no report was asked for", codec=reading.codec)
     codec = reading.codec
     original = reading.rows(rows.sample(RowHash.of(settings.randomness, None, None)))[0]
     records = codec.encode(original, unseen="nearest")
@@ -569,7 +569,7 @@ def _facts(schema: Schema, plan: Plan) -> tuple[Fact, ...]:
     randomness = plan.randomness
     dropped = tuple(field.name for field in schema if field.is_dropped)
     monthly = (DatesCoarsened(schema.monthly),) if schema.monthly else ()
-    return (Drawn(randomness.mode.value, randomness.algorithm), ColumnsDropped(dropped, ()), *monthly)
+    return (RandomnessSource(randomness.mode.value, randomness.algorithm), ColumnsDropped(dropped, ()), *monthly)
 
 
 def _notes(misfits: dict[str, int], nobody: int) -> tuple[str, ...]:

@@ -16,15 +16,15 @@ from sfumato.core.facts import (
     Claim,
     Context,
     Fact,
+    NoMeasurement,
     Refused,
     Statements,
-    Unmeasured,
     at_least,
     counted,
     joined,
 )
 from sfumato.core.groups.facts import CountsKept, Grouped
-from sfumato.methods.condense.facts import Synthesized
+from sfumato.methods.condense.facts import GroupSynthesis
 from sfumato.methods.perturb.facts import ComponentNoise
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ class Joint(Fact):
             )
         else:
             yield from _of_secure_run(self, ledger)
-        condensed = context.has(Synthesized)
+        condensed = context.has(GroupSynthesis)
         yield from _of_any_owners(self, condensed=condensed)
         unsigned = [name for name, key in zip(self.parties, self.signers, strict=False) if not key]
         if unsigned:
             yield Refused(
                 "Every data owner signed this certificate.",
-                f"{_named(unsigned)} did not sign. The signatures of the other owners stand beside the certificate.",
+                f"No signature of {_named(unsigned)}. The signatures of the other owners stand beside the certificate.",
             )
         marked = context.has(CountsKept)
         if self.bare if self.partition == "vertical" else marked:
@@ -143,7 +143,7 @@ def _fits_method(context: Context, plan: JointPlan) -> bool:
 
     groups, mechanism = context.the(Grouped), plan.mechanism
     if isinstance(mechanism, Condensation):
-        whole = context.has(Synthesized) and not context.has(ComponentNoise)
+        whole = context.has(GroupSynthesis) and not context.has(ComponentNoise)
         return whole and groups.algorithm == ALGORITHMS[mechanism.grouping] and groups.smallest >= mechanism.k
     return context.the(ComponentNoise).fits_mechanism(mechanism, groups)
 
@@ -257,7 +257,7 @@ class PartJudged(Fact):
 
     def agrees(self, context: Context) -> bool:
         run, same = context.one(Joint), [fact for fact in context.all(PartJudged) if fact.owner == self.owner]
-        return run is not None and self.owner in run.parties and len(same) == 1 and not context.has(Unmeasured)
+        return run is not None and self.owner in run.parties and len(same) == 1 and not context.has(NoMeasurement)
 
 
 def _check(fact: Joint, ledger: Sequence[Opened]) -> None:
@@ -385,7 +385,7 @@ def _of_two_noises(fact: Joint, noise: ComponentNoise | None) -> Statements:
 
 
 def _of_columns(fact: Joint, noise: ComponentNoise | None, context: Context) -> Statements:
-    condensed = context.has(Synthesized)
+    condensed = context.has(GroupSynthesis)
     saw = f"saw the cluster of every row in each of {counted(fact.rounds, 'round', 'rounds')}."
     if condensed:
         yield Refused("The owners cannot tell in which group a person is.", f"Rows have a key. Each owner {saw}")

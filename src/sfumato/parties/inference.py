@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.assess.algebra import SIZE, Measure, NotRun, Number, Scale, Stated, Values
 from sfumato.assess.findings import Family
 from sfumato.assess.study import Study
-from sfumato.assess.utility.prediction import Lesson, correlations, predict
+from sfumato.assess.utility.prediction import TrainingSet, correlations, predict
 from sfumato.core.arrays import Floats
 from sfumato.core.facts import Context, Fact
 from sfumato.core.records import BlockKind, Layout
@@ -164,7 +164,7 @@ def _run_correlation(study: Study) -> Iterator[Stated]:
     guess, fold = np.empty(len(values)), np.arange(len(values)) % _FOLDS
     for turn in range(_FOLDS):
         out = fold == turn
-        lesson = Lesson(rows[~out], truth[~out])
+        lesson = TrainingSet(rows[~out], truth[~out])
         guess[out] = predict("boosting", lesson, rows[out], classes=0, seed=int(rng.integers(2**31)))
     yield "joint-correlation", Values(float(correlations(np.ones((1, len(truth))), truth, guess)[0]), baseline=0.0)
 

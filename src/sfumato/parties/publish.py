@@ -17,7 +17,7 @@ from sfumato.assess.report import Report, Ruling
 from sfumato.certificate.signature import Signer
 from sfumato.core.documents import MOST_BYTES, Unparsable, from_json, write_json
 from sfumato.core.errors import OptionError, PrivacyRefusal, SfumatoError
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Unmeasured, joined
+from sfumato.core.facts import ColumnsDropped, Fact, NoMeasurement, RandomnessSource, joined
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, Layout, Records
 from sfumato.engines.outcome import Comparison, Outcome, Recipe, bounds_kept
@@ -95,7 +95,7 @@ def joint_facts(
         signers=agreed.signers if any(agreed.signers) else (),
     )
     return (
-        Drawn(randomness.mode.value, randomness.algorithm),
+        RandomnessSource(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(agreed.dropped, (), agreed.empty),
         *_method_facts(plan.mechanism, released, levels, result, components),
         *bounds_kept(agreed.public, noised_columns(plan, result.layout)),
@@ -215,7 +215,7 @@ class _Judgement:
 def _judged(names: Sequence[str], judgements: Sequence[_Judgement]) -> tuple[Fact, ...]:
     """What the certificate says of owners who measured nothing, or release despite their policy."""
     if not any(each.measured for each in judgements):
-        return (Unmeasured(),)
+        return (NoMeasurement(),)
     facts = []
     for name, each in zip(names, judgements, strict=True):
         if not each.measured:

@@ -11,12 +11,12 @@ import numpy as np
 
 from sfumato.assess.findings import Finding, privacy_first
 from sfumato.assess.glossary import percent
-from sfumato.assess.measure import assess, assess_apart, epoch_findings
+from sfumato.assess.measure import assess, assess_without_comparison, epoch_findings
 from sfumato.assess.report import Report, Verdict
 from sfumato.assess.study import MeasureOptions, Study, StudyDetails, study_of
 from sfumato.core.errors import OptionError, SfumatoError
 from sfumato.core.randomness import Randomness
-from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.outcome import Comparison, NoComparison, Outcome
 from sfumato.options import PublishOptions
 from sfumato.publish.judge import judge_report
 from sfumato.publish.policy import BUILT_IN, USUAL, Policy, words_of
@@ -83,8 +83,8 @@ def measure_options(options: PublishOptions) -> MeasureOptions:
 def _measure(outcome: Outcome, options: PublishOptions) -> Report:
     comparison, randomness = outcome.comparison, Randomness(outcome.recipe.options.seed)
     rng = randomness.generator("assess")
-    if isinstance(comparison, Apart):
-        report = assess_apart(
+    if isinstance(comparison, NoComparison):
+        report = assess_without_comparison(
             outcome.table,
             comparison.reason,
             facts=outcome.facts,

@@ -21,7 +21,7 @@ from sfumato.core.facts import Context, Fact
 from sfumato.core.groups.facts import Grouped
 from sfumato.engines.outcome import Recipe
 from sfumato.methods.catalogue import all_parameters
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 
 __all__ = [
     "BUILT_IN",
@@ -378,7 +378,7 @@ def _sizes(report: Report, policy: Policy, facts: Sequence[Fact], *, gained: boo
     asked = int(policy.require.get("min_group_size", 1))
     groups = [fact.smallest for fact in facts if isinstance(fact, Grouped)]
     most = report.rows_original // 2
-    leaves = [fact.leaf for fact in facts if isinstance(fact, Chained)]
+    leaves = [fact.leaf for fact in facts if isinstance(fact, ChainSynthesis)]
     if leaves:
         larger = [max(asked, step * leaves[0]) for step in _STEPS] if gained else [asked] * (leaves[0] < asked)
         return [("--leaf", str(size)) for size in larger if size <= most]

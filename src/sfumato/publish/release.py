@@ -16,7 +16,7 @@ from sfumato.assess.report import Report
 from sfumato.certificate import Certificate, CertifiedRun, certify
 from sfumato.certificate.signature import SIGNATURE_FILE, Signer, own_signer, signing_key_path
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Fact, Unmeasured
+from sfumato.core.facts import Fact, NoMeasurement
 from sfumato.core.pages import html_table
 from sfumato.core.randomness import Mode, Randomness
 from sfumato.engines.outcome import Outcome, Recipe
@@ -292,7 +292,7 @@ def publish(
     measured = assess_outcome(outcome, options, suggest=suggest)
     if policy is not None:
         recipe = dataclasses.replace(recipe, policy=policy.title)
-    judged: tuple[Fact, ...] = () if options.report else (Unmeasured(),)
+    judged: tuple[Fact, ...] = () if options.report else (NoMeasurement(),)
     judged += despite_facts(measured, despite=options.despite_policy)
     if agree is not None:
         outcome, judged = agree(measured), ()

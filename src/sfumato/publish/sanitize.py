@@ -18,7 +18,7 @@ from sfumato.core.arguments import options_of, spelled_option
 from sfumato.core.errors import LevelError, OptionError, closest_name, shown
 from sfumato.core.randomness import Randomness
 from sfumato.engines.memory import run_in_memory
-from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
+from sfumato.engines.outcome import Comparison, NoComparison, Outcome, Recipe
 from sfumato.engines.partitions.batches import Geometric, check_batched, try_on_sample
 from sfumato.engines.partitions.first_pass import SAMPLE_ROWS
 from sfumato.engines.partitions.gather import PartitionSettings
@@ -33,7 +33,7 @@ from sfumato.engines.partitions.memory_limit import (
     usual_memory,
 )
 from sfumato.engines.partitions.run import FileRows, PartitionedRows, check_partitioned, run_partitioned
-from sfumato.engines.plan import for_few_people, make_plan
+from sfumato.engines.plan import make_plan, with_default_k
 from sfumato.engines.spark import ClusterFile, ClusterRows, is_spark_frame, open_on_spark
 from sfumato.methods.catalogue import (
     MIN_ROWS_FOR_CHAIN,
@@ -427,7 +427,7 @@ def _in_memory(
     else:
         plan = make_plan(arrow, chosen, options)
         if usual_k and options.level is None:
-            plan = for_few_people(plan, arrow)
+            plan = with_default_k(plan, arrow)
         publishing = replace(publishing, quasi_identifiers=known_columns(publishing.quasi_identifiers, plan.schema))
         outcome = run_in_memory(arrow, plan, native=publishing.native, report=publishing.report)
         publishing = replace(publishing, command=publishing.command or words_of(outcome.recipe, publishing.policy))
@@ -587,7 +587,7 @@ def _restore_frame_type(
         release = dataclasses.replace(release, report=dataclasses.replace(release.report, frame=origin.kind))
     if release.certificate.privacy is not None:  # the original's types and metadata may tell of its cells
         return dataclasses.replace(release, table=frame_of(release.table, origin.kind))
-    codec = outcome.comparison.codec if isinstance(outcome.comparison, Comparison | Apart) else None
+    codec = outcome.comparison.codec if isinstance(outcome.comparison, Comparison | NoComparison) else None
     if native or codec is None or not isinstance(outcome.table, pa.Table):
         return release
     compared = outcome.comparison.released if isinstance(outcome.comparison, Comparison) else outcome.table

@@ -21,7 +21,7 @@ from sfumato.assess.report import ChangeTried, Report, Verdict
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import listening, tell
 from sfumato.core.randomness import Randomness
-from sfumato.engines.plan import Plan, for_few_people
+from sfumato.engines.plan import Plan, with_default_k
 from sfumato.methods.chain import Chain
 from sfumato.methods.condense import Condensation
 from sfumato.methods.protocol import Mechanism
@@ -86,7 +86,7 @@ def suggesting_another(arrow: pa.Table, schema: Schema, options: RunOptions, pub
         if unknown or Role.PUBLIC in roles:
             return dataclasses.replace(report.verdict, to_try=())
         own, found = RunOptions(holdout=options.holdout), options.schema is None
-        plan = for_few_people(Plan(Chain(), schema, own, Randomness(options.seed), found), arrow)
+        plan = with_default_k(Plan(Chain(), schema, own, Randomness(options.seed), found), arrow)
         words = tuple(sanitize_words(publishing.command))
         search = _Search(arrow, plan, dataclasses.replace(publishing, policy=policy, command=words), fresh=True)
         verdict = search.verdict(report)

@@ -293,7 +293,7 @@ def _claims(certificate: Certificate) -> Check:
     except SfumatoError:
         return Check(name, False, "the facts contradict each other or the claims")
     drawn = (*claims, *refused)
-    modes = [fact.mode for fact in Context(certificate.facts).all("drawn")]
+    modes = [fact.mode for fact in Context(certificate.facts).all("randomness-source")]
     more = [each for each in stated if each not in drawn]
     if modes != [certificate.randomness] or (drawn != stated and not certificate.unknown):
         return Check(name, False, "the claims do not follow from the facts")

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks.differencing import PublicationSummary, StreamPublications
 from sfumato.core.documents import from_json, write_json
 from sfumato.core.errors import PrivacyLeakWarning, PrivacyRefusal
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Shuffled, Stratified
+from sfumato.core.facts import ColumnsDropped, Fact, RandomnessSource, Shuffled, Stratified
 from sfumato.core.groups import count_near_identical
 from sfumato.core.groups.generate import generate
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind
-from sfumato.engines.outcome import Apart, Comparison, Outcome, Recipe
+from sfumato.engines.outcome import Comparison, NoComparison, Outcome, Recipe
 from sfumato.engines.plan import coarsened_facts
 from sfumato.methods.condense import ALGORITHMS
 from sfumato.methods.condense.maintainer import GroupRows, Maintainer, PublishMarks
@@ -245,7 +245,7 @@ _TINY = 3  # mean and covariance of two records give both away, and three are no
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EpochWorkings(StreamPublications):
+class EpochDetails(StreamPublications):
     """The ledger of all epochs so far; families that left are known by their sizes.
 
     Where rows are kept for measuring, with the last epoch and this one, and those of the sample who came between.
@@ -301,12 +301,12 @@ def run_epoch(session: StreamSession | StreamUpdate) -> Outcome:
 
 def _comparison(
     session: StreamSession | StreamUpdate, sampled: KeptSample | None, drawn: pa.Table, earlier: pa.Table | None
-) -> Comparison | Apart:
+) -> Comparison | NoComparison:
     """The rows kept for measuring on which published rows rest, beside these; or why there are none."""
     codec, settings = session.codec, session.settings
     behind = 0 if sampled is None else int(sampled.behind.sum())
     if sampled is None or behind < _FEWEST:
-        return Apart(_why_apart(session, behind), earlier, codec)
+        return NoComparison(_why_apart(session, behind), earlier, codec)
     original = _rounded(codec.decode(sampled.values[sampled.behind]), settings.decimals)
     notes = [f"Measured on a sample: {behind} of {session.taken} records that were taken in."]
     if behind < len(sampled.behind):
@@ -327,9 +327,11 @@ def _comparison(
     )
 
 
-def _like_published(compared: Comparison | Apart, schema: Schema, published: Schema) -> Comparison | Apart:
+def _like_published(
+    compared: Comparison | NoComparison, schema: Schema, published: Schema
+) -> Comparison | NoComparison:
     """What is compared, with categories counted as published rows have them, and without columns that were dropped."""
-    if isinstance(compared, Apart) or published == schema:
+    if isinstance(compared, NoComparison) or published == schema:
         return compared
     alike = like_released(compared.original, compared.released, schema, most=None)
     original, released = recode(compared.original, alike), recode(compared.released, alike)
@@ -362,9 +364,9 @@ def _workings(
     ledger: tuple[EpochLine, ...],
     sampled: KeptSample | None,
     tables: tuple[pa.Table, pa.Table] | None,
-) -> EpochWorkings:
+) -> EpochDetails:
     """The ledger, and what the difference of two ``tables`` is tried on, if there are two and rows are kept."""
-    workings = EpochWorkings(sizes=publication.count, highest=publication.level_max, ledger=ledger)
+    workings = EpochDetails(sizes=publication.count, highest=publication.level_max, ledger=ledger)
     codec, epoch = session.codec, ledger[-1].epoch
     if sampled is None or tables is None:
         return workings
@@ -406,7 +408,7 @@ def _facts(
             stacklevel=4,
         )
     return (
-        Drawn(randomness.mode.value, randomness.algorithm),
+        RandomnessSource(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(
             tuple(field.name for field in schema if field.role in _DROPPED and field.name not in session.empty),
             tuple(field.name for field in schema if field.role is Role.LEVEL),

@@ -50,7 +50,7 @@ from sfumato.stream.pending import open_vault
 from sfumato.stream.rare import USUAL
 from sfumato.stream.screen import source_of_levels
 from sfumato.stream.session import StreamSession
-from sfumato.stream.settings import EpochLine, HandedOver, StreamSettings
+from sfumato.stream.settings import ClusterHandover, EpochLine, StreamSettings
 from sfumato.stream.spark import PersonsSoFar, changes_of, start_stream
 from sfumato.tables.facts import is_quoted
 from sfumato.tables.files import FileForm, FileFormat, read_file
@@ -411,18 +411,18 @@ def _check_for_cluster(session: StreamSession, pending_key: object, person_key: 
         )
 
 
-def _hand_over(session: StreamSession, folder: Path, cells: int) -> HandedOver:
+def _hand_over(session: StreamSession, folder: Path, cells: int) -> ClusterHandover:
     """Hand a stream over to a cluster, which publishes it in one folder and no other."""
     if folder.exists() and any(folder.glob(f"{_BATCH}*")):
         raise OptionError(f"the folder {str(folder)!r} holds batches of another stream; choose another")
-    over = HandedOver(cells, secrets.token_hex(16))
+    over = ClusterHandover(cells, secrets.token_hex(16))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / _MARK, over.mark + "\n", mode=0o600)
     session.hand_over(over)
     return over
 
 
-def _first_on_cluster(session: StreamSession, over: HandedOver) -> StreamUpdate:
+def _first_on_cluster(session: StreamSession, over: ClusterHandover) -> StreamUpdate:
     """How a stream stands before its first batch; its cut-offs stay those of the records before, until it ends."""
     root = hashlib.blake2b(over.mark.encode(), digest_size=32).digest()
     rng = Randomness(session.settings.seed, root).generator("tails on the cluster")
@@ -430,7 +430,7 @@ def _first_on_cluster(session: StreamSession, over: HandedOver) -> StreamUpdate:
     return StreamUpdate(session.settings, codec, session.tails, first_totals(session))
 
 
-def _check_same(folder: Path, over: HandedOver) -> None:
+def _check_same(folder: Path, over: ClusterHandover) -> None:
     mark = folder / _MARK
     if not mark.is_file() or mark.read_text("utf-8").strip() != over.mark:
         raise OptionError(

@@ -37,8 +37,8 @@ from sfumato.stream.rare import HeldValues, StreamTails, entry_of_rare, rare_on_
 from sfumato.stream.screen import CountedPersons, ScreenedRows, screen
 from sfumato.stream.settings import (
     BatchReceipt,
+    ClusterHandover,
     EpochLine,
-    HandedOver,
     IngestSummary,
     Progress,
     StateEntry,
@@ -158,9 +158,9 @@ class StreamSession:
         return self._known.rows
 
     @property
-    def over(self) -> HandedOver | None:
+    def over(self) -> ClusterHandover | None:
         """How a cluster goes on with the stream; None if it goes on here."""
-        return document_of(HandedOver, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
+        return document_of(ClusterHandover, self._state.body(_CLUSTER)) if self._state.keys(_CLUSTER) else None
 
     @property
     def rare(self) -> RareValues:
@@ -381,7 +381,7 @@ class StreamSession:
         if self._ahead:
             raise StateError("the last step could not be written, so the state must be opened again; do so")
 
-    def hand_over(self, over: HandedOver) -> None:
+    def hand_over(self, over: ClusterHandover) -> None:
         """Let a cluster go on with the stream; this state tells its beginning from now on.
 
         Raises

@@ -22,8 +22,8 @@ __all__ = [
     "FORMAT",
     "HEAD",
     "BatchReceipt",
+    "ClusterHandover",
     "EpochLine",
-    "HandedOver",
     "Head",
     "IngestSummary",
     "Progress",
@@ -217,7 +217,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class HandedOver:
+class ClusterHandover:
     """A cluster continues a stream in limited partitions; the folder that it publishes in holds the mark."""
 
     cells: int
@@ -238,10 +238,10 @@ class EpochLine:
     fresh: int
 
 
-D = TypeVar("D", StreamSettings, Progress, EpochLine, HandedOver)
+D = TypeVar("D", StreamSettings, Progress, EpochLine, ClusterHandover)
 
 
-def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine | HandedOver, key: str = "") -> StateEntry:
+def entry_of(kind: str, thing: StreamSettings | Progress | EpochLine | ClusterHandover, key: str = "") -> StateEntry:
     """Write one of these as an entry."""
     return StateEntry(kind, key, write_json(thing).encode())
 

@@ -367,7 +367,7 @@ class RowsDrawn(Fact):
         return min(self.records, self.rows) >= 1
 
     def agrees(self, context: Context) -> bool:
-        return any(fact.synthetic for fact in context) and (not self.where or context.has("chained"))
+        return any(fact.synthetic for fact in context) and (not self.where or context.has("chain-synthesis"))
 
     def row_check(self, schema: Any, context: Context) -> RowCheck | None:
         from sfumato.tables.row_checks import ConditionCheck

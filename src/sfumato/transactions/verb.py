@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.documents import fits
 from sfumato.core.errors import OptionError, TableError, shown
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, HeldOut, Shuffled
+from sfumato.core.facts import ColumnsDropped, Fact, HeldOut, RandomnessSource, Shuffled
 from sfumato.core.itemsets import Transactions
 from sfumato.core.randomness import Randomness
 from sfumato.engines.outcome import Outcome, Recipe
@@ -430,7 +430,7 @@ def _around(
     table: TransactionTable, inside: TransactionTable, outside: NDArray[np.int64] | None, plan: TransactionPlan
 ) -> tuple[Fact, ...]:
     facts: list[Fact] = [
-        Drawn(plan.randomness.mode.value, plan.randomness.algorithm),
+        RandomnessSource(plan.randomness.mode.value, plan.randomness.algorithm),
         ColumnsDropped(table.dropped, ()),
     ]
     if outside is not None:

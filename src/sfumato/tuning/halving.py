@@ -22,7 +22,7 @@ from sfumato.publish.suggest import ColumnChange
 from sfumato.publish.trial import SURE, chance_of
 from sfumato.tables.persons import RowsByPerson
 from sfumato.tuning.candidates import Candidate, first_tried
-from sfumato.tuning.trials import Bench, Part, Reading, Score, draw_part
+from sfumato.tuning.trials import Part, Reading, Score, TrialRunner, draw_part
 
 __all__ = [
     "STAGE",
@@ -89,7 +89,7 @@ class NoTime(SfumatoError):
 
 
 def halve(
-    bench: Bench,
+    bench: TrialRunner,
     candidates: Sequence[Candidate],
     parts: Sequence[Part],
     clock: Clock,
@@ -128,7 +128,11 @@ def halve(
 
 
 def narrow(
-    bench: Bench, candidates: Sequence[Candidate], part: Part, clock: Clock, refused: dict[Candidate, SfumatoError]
+    bench: TrialRunner,
+    candidates: Sequence[Candidate],
+    part: Part,
+    clock: Clock,
+    refused: dict[Candidate, SfumatoError],
 ) -> list[Candidate]:
     """Candidates that were tried on everybody: of each method sizes are halved towards the smallest that may hold.
 
@@ -158,7 +162,7 @@ def _may_hold(reading: Reading) -> bool:
 
 
 def _try(
-    bench: Bench,
+    bench: TrialRunner,
     candidate: Candidate,
     part: Part,
     clock: Clock,
@@ -309,7 +313,7 @@ class Confirmation:
         return met and not self.loses and self.chance >= SURE
 
 
-def choose(bench: Bench, left: Sequence[Candidate]) -> list[Candidate]:
+def choose(bench: TrialRunner, left: Sequence[Candidate]) -> list[Candidate]:
     """Candidates in the order in which they are to be confirmed.
 
     Of those that keep the limits and the use, as far as the search can tell, the most useful one stands first, or one
@@ -333,7 +337,7 @@ def choose(bench: Bench, left: Sequence[Candidate]) -> list[Candidate]:
 
 
 def confirm(
-    bench: Bench,
+    bench: TrialRunner,
     order: Sequence[Candidate],
     grid: Sequence[Candidate],
     part: Part,
@@ -372,7 +376,7 @@ def _leak(candidate: Candidate, leaks: Mapping[Candidate, float]) -> float:
 
 
 def confirm_one(
-    bench: Bench,
+    bench: TrialRunner,
     candidate: Candidate,
     part: Part,
     people: RowsByPerson,
@@ -397,7 +401,7 @@ def confirm_one(
     return found
 
 
-def _loses(bench: Bench, reading: Reading) -> bool:
+def _loses(bench: TrialRunner, reading: Reading) -> bool:
     """Whether more use is lost than the policy lets go; without a target nothing is predicted."""
     most = bench.table.policy.keep.get("utility-loss")
     return most is not None and bench.metric is not None and bench.metric.of != "table" and reading.loss > most

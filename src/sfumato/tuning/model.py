@@ -30,7 +30,7 @@ from sfumato.publish.trial import SURE
 from sfumato.tables.reading import FileReading
 from sfumato.tuning.candidates import TUNED, Candidate
 from sfumato.tuning.halving import Confirmation, Difference, NoTime, compare, in_order
-from sfumato.tuning.trials import Bench, Reading, TableOptions
+from sfumato.tuning.trials import Reading, TableOptions, TrialRunner
 from sfumato.version import __version__
 
 __all__ = ["SizeSearch", "StopReason", "Tuning", "save_tuning", "write_tuning_page"]
@@ -79,7 +79,7 @@ class SizeSearch:
 class Tuning:
     """The most useful release that meets a policy, as far as there was time to look; for the owner."""
 
-    bench: Bench
+    bench: TrialRunner
     confirmed: tuple[Confirmation, ...]  # what was tried against people whom the search had not used, in that order
     changed: tuple[tuple[Reading, Reading], ...]  # a candidate on a sample, and the same with a column changed
     refused: Mapping[Candidate, SfumatoError]  # what was not tried, and why

@@ -49,7 +49,7 @@ from sfumato.tuning.candidates import (
 )
 from sfumato.tuning.halving import STAGE, Clock, Confirmation, NoTime, choose, confirm, confirm_one, halve, narrow
 from sfumato.tuning.model import SizeSearch, StopReason, Tuning
-from sfumato.tuning.trials import Bench, Part, Reading, TableOptions, check_metric, draw_part
+from sfumato.tuning.trials import Part, Reading, TableOptions, TrialRunner, check_metric, draw_part
 
 __all__ = ["check_tuning", "tune"]
 
@@ -157,7 +157,7 @@ def tune(
     publishing = PublishOptions(policy=asked, quasi_identifiers=known, accurate_within=accurate_within)
     kept = RunOptions(level=level, strata=strata, no_rules=no_rules, rare=check_rare_treatment(rare))
     table_options = TableOptions(settled, publishing, schema is None, kept, _floor(k, level, asked, everybody.count))
-    bench = Bench(table_options, metric, randomness, watch=watch)
+    bench = TrialRunner(table_options, metric, randomness, watch=watch)
     people = everybody.some(MOST_PEOPLE, randomness.generator("sample"))
     few = people.count < FEWEST_PEOPLE or search != "halving"  # the paper's searches compare utility alone
     holdout = _HOLD_OUT if holdout is None and few else holdout
@@ -275,7 +275,7 @@ def _everybody(name: str, people: RowsByPerson, rng: np.random.Generator, trial:
 class _Job:
     """A search and what follows it; whatever ends it, what was measured stands."""
 
-    bench: Bench
+    bench: TrialRunner
     clock: Clock
     candidates: list[Candidate]
     part: Part

@@ -38,11 +38,11 @@ from sfumato.tuning.candidates import Candidate
 
 __all__ = [
     "METRICS",
-    "Bench",
     "Part",
     "Reading",
     "Score",
     "TableOptions",
+    "TrialRunner",
     "check_metric",
     "draw_part",
     "kind_of_target",
@@ -345,7 +345,7 @@ def _pooled(scores: Sequence[Score]) -> Score:
 
 
 @dataclass(eq=False, repr=False)
-class Bench:
+class TrialRunner:
     """Tries candidates on parts; the original is scored once on each."""
 
     table: TableOptions

@@ -40,7 +40,7 @@ def serve(
         import uvicorn  # noqa: F401
 
         from sfumato.web.app import WebPage
-        from sfumato.web.visit import Visit
+        from sfumato.web.visit import WebSession
     except ModuleNotFoundError as error:
         raise OptionError(f"the page needs {error.name}; install sfumato[web]") from None
     if save is not None and not save.is_dir():
@@ -49,7 +49,7 @@ def serve(
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
     try:
         with work_folder(Path(tempfile.gettempdir(), f"sfumato-web-{os.geteuid()}")) as folder:
-            visit = Visit(folder, most_bytes, save)
+            visit = WebSession(folder, most_bytes, save)
             page = WebPage(visit, token, port, stream=_place(stream), survey=_place(survey))
             with suppress(KeyboardInterrupt):
                 ready(f"http://{_HOST}:{port}/?token={token}")

@@ -28,7 +28,7 @@ from sfumato.web.visit import (
     Choices,
     Setting,
     TooLarge,
-    Visit,
+    WebSession,
     command_line,
     parse_choices,
     python_lines,
@@ -73,7 +73,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 class WebPage:
     """Serves one visit to the holder of the token, on this machine."""
 
-    def __init__(self, visit: Visit, token: str, port: int, *, stream: str | None = None, survey: str | None = None):
+    def __init__(
+        self, visit: WebSession, token: str, port: int, *, stream: str | None = None, survey: str | None = None
+    ):
         self._visit, self._token = visit, token
         self._stream, self._survey = stream, survey
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}

@@ -38,7 +38,7 @@ __all__ = [
     "ColumnChoice",
     "Setting",
     "TooLarge",
-    "Visit",
+    "WebSession",
     "command_line",
     "edited",
     "parse_choices",
@@ -237,7 +237,7 @@ def safe_name(name: str) -> str:
 
 
 @dataclass
-class Visit:
+class WebSession:
     """Everything that the page knows; ``folder`` is closed to others and goes when the server ends."""
 
     folder: Path

@@ -17,7 +17,7 @@ from sfumato.assess.algebra import SHARE, Measure, Need, NotRun, Number, Stated,
 from sfumato.assess.findings import Family, Tries
 from sfumato.assess.study import Matrix, Places, Study, once, sample
 from sfumato.core.neighbours import nearest
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 
 __all__ = ["LEAVES", "MEMBERSHIP", "OUTLIERS", "accuse_outliers", "area", "area_tries", "threshold"]
 
@@ -297,7 +297,7 @@ LEAVES = Measure(
     "after Homer et al. 2008",
     _run_leaves,
     needs=(Need.HOLDOUT,),
-    applies=where(Chained, "the rows were not drawn from the leaves of trees"),
+    applies=where(ChainSynthesis, "the rows were not drawn from the leaves of trees"),
     figure="attacks/scores",
 ).finds(
     Number("membership-auc-refitted-trees", "Membership inference, refitted trees").means(

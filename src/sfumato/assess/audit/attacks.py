@@ -31,9 +31,9 @@ from sfumato.tables.codec import Codec
 EXPOSED = "shadow-exposed-"
 """How findings on the most exposed people begin."""
 
-__all__ = ["EXPOSED", "SHADOWS", "AttackedPeople", "Scored", "shadow_findings"]
+__all__ = ["EXPOSED", "SHADOWS", "AttackedPeople", "NormalScoreColumns", "shadow_findings"]
 
-Scored = tuple[str, Places, Matrix]
+NormalScoreColumns = tuple[str, Places, Matrix]
 """Name of an attack, the places of the rows that were attacked, and the success or score of each."""
 
 _NEAR = 5  # neighbours whose distance tells a density
@@ -142,7 +142,7 @@ class AttackedPeople:
 
     def attack(
         self, released: pa.Table, rows: Places, rng: np.random.Generator, *, all_of_them: bool = False
-    ) -> Iterator[Scored]:
+    ) -> Iterator[NormalScoreColumns]:
         """Success or score of the attacks of `series` with a released table on the given rows.
 
         Those that cost much run if all of them are asked for.
@@ -172,7 +172,7 @@ class AttackedPeople:
         if all_of_them:
             yield from attack_few(self, values, made, rows, rng)
 
-    def _by_declared(self, values: Matrix, released: Sequence[Column], rows: Places) -> Iterator[Scored]:
+    def _by_declared(self, values: Matrix, released: Sequence[Column], rows: Places) -> Iterator[NormalScoreColumns]:
         """Record linkage and attribute inference of an outsider who knows the declared columns alone."""
         here = self.coordinates(self.declared)
         mine, its = _frozen(self.values[:, here]), _frozen(values[:, here])
@@ -239,7 +239,7 @@ class AttackedPeople:
         blocks = [np.arange(block.start, block.stop) for block in self.codec.layout if block.column in columns]
         return np.concatenate(blocks)
 
-    def _inferred(self, values: Matrix, released: Sequence[Column], rows: Places) -> Iterator[Scored]:
+    def _inferred(self, values: Matrix, released: Sequence[Column], rows: Places) -> Iterator[NormalScoreColumns]:
         """Whether the released row nearest by all other columns holds a person's value of a column."""
         fields = self.codec.schema.encoded
         owner = np.empty(values.shape[1], dtype=np.int64)

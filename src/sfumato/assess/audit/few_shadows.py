@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.assess.study import Column, Matrix, Places
 
 if TYPE_CHECKING:
-    from sfumato.assess.audit.attacks import AttackedPeople, Scored
+    from sfumato.assess.audit.attacks import AttackedPeople, NormalScoreColumns
 
 __all__ = ["FEW", "STRICTER", "attack_few"]
 
@@ -47,7 +47,7 @@ _SLACK = 1e-9
 
 def attack_few(
     people: AttackedPeople, values: Matrix, made: Sequence[Column], rows: Places, rng: np.random.Generator
-) -> Iterator[Scored]:
+) -> Iterator[NormalScoreColumns]:
     """Success or score of every one of these attacks on a released table, of people who are not reference."""
     reference = (rng.random(people.persons) < 0.5)[people.whose]
     scored, known = rows[~reference[rows]], rows[reference[rows]]

@@ -20,7 +20,7 @@ from sfumato.assess.study import Column, Matrix, Places, Study, drawn_note, give
 from sfumato.core.facts import Fact
 from sfumato.core.groups.facts import Grouped
 from sfumato.core.neighbours import nearest
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.protocol import OwnerDetails
 
 __all__ = [
@@ -60,7 +60,7 @@ def group_sizes(workings: OwnerDetails, facts: Sequence[Fact] = ()) -> Iterator[
         for fact in [fact for fact in facts if isinstance(fact, Grouped)][-1:]:
             bounds = (1.0, float(fact.records))
             yield "group-size-smallest", Values(float(fact.smallest), baseline=1.0, range=bounds)
-        for chain in [fact for fact in facts if isinstance(fact, Chained)]:
+        for chain in [fact for fact in facts if isinstance(fact, ChainSynthesis)]:
             bounds = (1.0, float(chain.records))
             yield "group-size-smallest", Values(float(min(chain.smallest)), baseline=float(chain.leaf), range=bounds)
         raise NotRun(Need.GROUPS.value)

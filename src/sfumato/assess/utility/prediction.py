@@ -29,9 +29,9 @@ __all__ = [
     "FEW",
     "PREDICTION",
     "RESPONSES",
-    "Lesson",
     "Task",
     "Tolerance",
+    "TrainingSet",
     "correlations",
     "is_class",
     "predict",
@@ -62,7 +62,7 @@ def within(values: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Lesson:
+class TrainingSet:
     """Rows in coordinates, with the target of each: a place in the classes, or a response in standard deviations."""
 
     rows: Matrix
@@ -89,10 +89,10 @@ class Task:
     classes: tuple[str, ...]  # names of the classes; empty for a response
     # original, released: as many rows of each table. Where both tables have as many rows they are the same places in
     # both
-    original: Lesson
-    released: Lesson
-    again: Lesson  # as many original rows once more: others where there are enough, else a redraw with replacement
-    test: Lesson  # rows held out
+    original: TrainingSet
+    released: TrainingSet
+    again: TrainingSet  # as many original rows once more: others where there are enough, else a redraw with replacement
+    test: TrainingSet  # rows held out
     sizes: Places  # how many original rows each class has; empty for a response
     note: str  # how many rows were looked at and left out, as the end of a sentence
     tolerance: Tolerance | None = None  # of a response
@@ -136,13 +136,13 @@ def task_of(study: Study, training: int, testing: int, rng: np.random.Generator)
     features = study.coordinates(named)
     centre, scale = (0.0, 1.0) if classes else (pair.original.present.mean(), pair.original.present.std())
 
-    def lesson(side: int, places: Places) -> Lesson:
+    def lesson(side: int, places: Places) -> TrainingSet:
         rows = (study.original, study.released, study.holdout)[side]
         assert rows is not None
         at = known[side][places]
         labels = within((sides[side].values[at] - centre) / scale)
         weights = None if weight is None or side == 2 else _weights(study.pairs[weight], side)[at]
-        return Lesson(within(rows[np.ix_(at, features)]), labels, weights)
+        return TrainingSet(within(rows[np.ix_(at, features)]), labels, weights)
 
     return Task(
         classes,
@@ -215,7 +215,7 @@ def _note(known: list[int], count: int, tested: int, held: int) -> str:
     return f"; learned from {count} rows and counted on {tested} held-out rows{drawn}{without}"
 
 
-def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int) -> Matrix:
+def predict(miner: str, lesson: TrainingSet, queries: Matrix, *, classes: int, seed: int) -> Matrix:
     """What a miner predicts that has learned.
 
     Of the miners 1nn, boosting, linear, tree and bayes "linear" is logistic regression for classes and ridge regression
@@ -226,7 +226,7 @@ def predict(miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: 
 
 
 def predict_with_scores(
-    miner: str, lesson: Lesson, queries: Matrix, *, classes: int, seed: int
+    miner: str, lesson: TrainingSet, queries: Matrix, *, classes: int, seed: int
 ) -> tuple[Matrix, Matrix]:
     """What a miner predicts, and how sure it is of the class of the highest code; of a response both are the same.
 
@@ -243,7 +243,7 @@ def predict_with_scores(
     return predicted, np.asarray(model.predict_proba(queries)[:, -1], dtype=np.float64) if classes else predicted
 
 
-def _fit(miner: str, lesson: Lesson, classes: int, seed: int) -> Any:
+def _fit(miner: str, lesson: TrainingSet, classes: int, seed: int) -> Any:
     from scipy.linalg import LinAlgWarning
     from sklearn.exceptions import ConvergenceWarning
 
@@ -594,7 +594,7 @@ def _all_kept(task: Task, rng: np.random.Generator) -> dict[str, tuple[Matrix, M
     return kept
 
 
-def _gain(task: Task, lesson: Lesson, miner: str, seed: int, weights: Matrix) -> Matrix:
+def _gain(task: Task, lesson: TrainingSet, miner: str, seed: int, weights: Matrix) -> Matrix:
     """Score of a miner above guessing, on the test rows and on their redraws.
 
     A class is scored by the recall of every class alike, above what naming one class always gets; a response by the

@@ -466,7 +466,7 @@ def draw_claims(facts: Iterable[Fact]) -> tuple[tuple[Claim, ...], tuple[Refused
     context = Context(tuple(facts))
     check_facts(context)
     statements = [_ANONYMOUS, *(each for fact in context for each in fact.claims(context))]
-    drawn = context.one("drawn")
+    drawn = context.one("randomness-source")
     secret = drawn is not None and drawn.mode == "release"
     claims = tuple(_with_kind(each, secret=secret) for each in statements if isinstance(each, Claim))
     return claims, tuple(each for each in statements if isinstance(each, Refused))

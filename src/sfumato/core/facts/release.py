@@ -22,20 +22,20 @@ __all__ = [
     "BoundsKept",
     "ColumnsDropped",
     "DespitePolicy",
-    "Drawn",
     "Enhanced",
     "HeldOut",
+    "NoMeasurement",
+    "PassedThrough",
+    "RandomnessSource",
     "Shuffled",
     "ShuffledWithin",
     "Stratified",
     "UnlabelledRows",
-    "Unmeasured",
-    "Untouched",
 ]
 
 
 @dataclass(frozen=True)
-class Drawn(Fact):
+class RandomnessSource(Fact):
     """Randomness came from here."""
 
     mode: str
@@ -194,7 +194,7 @@ class UnlabelledRows(Fact):
 
 
 @dataclass(frozen=True)
-class Untouched(Fact):
+class PassedThrough(Fact):
     """Categories and missing cells of ``columns`` columns are published unchanged."""
 
     category_columns: int
@@ -278,7 +278,7 @@ class Enhanced(Fact):
 
 
 @dataclass(frozen=True)
-class Unmeasured(Fact):
+class NoMeasurement(Fact):
     """The owner asked for no report: no attack was tried on the release."""
 
     def claims(self, context: Context) -> Statements:
@@ -309,4 +309,4 @@ class DespitePolicy(Fact):
         return self.outcome in ("does-not-meet", "inconclusive")
 
     def agrees(self, context: Context) -> bool:
-        return not context.has(Unmeasured)
+        return not context.has(NoMeasurement)

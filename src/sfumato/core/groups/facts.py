@@ -20,9 +20,9 @@ from sfumato.core.facts import (
 )
 
 __all__ = [
-    "Celled",
     "CountsKept",
     "Grouped",
+    "Partitioned",
     "of_any_groups",
 ]
 
@@ -58,14 +58,14 @@ class Grouped(Fact):
         if self.violations:
             records = counted(self.violations, "record is", "records are")
             raise PrivacyRefusal(f"{records} in groups below their privacy level; nothing is certified")
-        noise, apart = context.one("component-noise"), context.one("persons-apart")
+        noise, apart = context.one("component-noise"), context.one("persons-in-distinct-groups")
         if noise is not None:
             yield from noise.group_claims(self)
             return
         if apart is not None:
             yield _of_groups_of_persons(self, apart.persons)
         else:
-            yield _of_groups_of_records(self, drawn=context.has("synthesized"))
+            yield _of_groups_of_records(self, drawn=context.has("group-synthesis"))
         yield from of_any_groups(self.groups)
         yield from _of_small_groups(self)
 
@@ -83,7 +83,7 @@ class Grouped(Fact):
         return all(fact.grouped for fact in context if fact.methods)
 
     def wrong_columns(self, released: ReleasedColumns, context: Context) -> Iterator[str]:
-        if released.missing and not context.has(CountsKept, "untouched"):
+        if released.missing and not context.has(CountsKept, "passed-through"):
             yield "columns with missing cells"
 
     @property
@@ -136,7 +136,7 @@ class CountsKept(Fact):
 
 
 @dataclass(frozen=True)
-class Celled(Fact):
+class Partitioned(Fact):
     """Records were cut into cells before anything was drawn, and each cell was sanitized apart: no group crosses two.
 
     ``smallest`` is the number of records of the smallest cell.
@@ -161,13 +161,13 @@ class Celled(Fact):
             f"{counted(self.smallest, 'record', 'records')}."
             if self.cells > 1
             else "The table was processed as a single partition.",
-            drawn if context.has("chained") else grouped,
+            drawn if context.has("chain-synthesis") else grouped,
             RAN_AS_WRITTEN,
         )
 
     def agrees(self, context: Context) -> bool:
         """Whether there are groups or leaves, at least one in each partition, and the smallest fits in any of them."""
-        chain, groups = context.one("chained"), context.one(Grouped)
+        chain, groups = context.one("chain-synthesis"), context.one(Grouped)
         parts = [] if groups is None else [(groups.groups, groups.smallest, groups.records)]
         parts += [] if chain is None else [(min(chain.leaves), min(chain.smallest), chain.records)]
         return bool(parts) and all(

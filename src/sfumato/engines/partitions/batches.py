@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import OptionError, TableError
-from sfumato.core.facts import ColumnsDropped, Drawn, Fact, Shuffled, ShuffledWithin, Untouched
+from sfumato.core.facts import ColumnsDropped, Fact, PassedThrough, RandomnessSource, Shuffled, ShuffledWithin
 from sfumato.core.progress import tell
 from sfumato.core.randomness import Randomness
 from sfumato.engines.columns import check_people, empty_columns, schema_of
@@ -22,7 +22,7 @@ from sfumato.engines.partitions.first_pass import RowHash
 from sfumato.engines.partitions.gather import PartitionSettings
 from sfumato.engines.plan import Plan, PreparedRun, coarsened_facts, prepare
 from sfumato.methods.geometry import Hybrid, Rotation, Scaling, Translation
-from sfumato.methods.geometry.batches import ColumnPlan, Mover, read_means, read_spacings
+from sfumato.methods.geometry.batches import BatchTransformer, ColumnPlan, read_means, read_spacings
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Key
 from sfumato.methods.protocol import Mechanism, MethodResult
@@ -105,7 +105,7 @@ def _facts_of(tried: TriedOnSample, moved: MovedRows, *, quoted: bool) -> tuple[
     plan, key, randomness = moved.plan, tried.key, tried.plan.randomness
     numbers = tuple(field.name for field in plan.moved)
     facts: list[Fact] = [
-        Drawn(randomness.mode.value, randomness.algorithm),
+        RandomnessSource(randomness.mode.value, randomness.algorithm),
         ColumnsDropped(tuple(name for name in plan.dropped if name not in moved.empty), (), moved.empty),
         *coarsened_facts(plan.schema),
         Transformed(key.operations, numbers, key.known_rows, tried.mechanism.exact_digits),
@@ -113,8 +113,10 @@ def _facts_of(tried: TriedOnSample, moved: MovedRows, *, quoted: bool) -> tuple[
     if plan.schema.target in plan.moved:
         facts.append(TargetMoved(plan.schema.target.name))
     inside = {field.name for field in plan.schema.encoded}
-    untouched = Untouched(len(inside.intersection(field.name for field in plan.passed)), len(inside & set(moved.gaps)))
-    if untouched != Untouched(0, 0):
+    untouched = PassedThrough(
+        len(inside.intersection(field.name for field in plan.passed)), len(inside & set(moved.gaps))
+    )
+    if untouched != PassedThrough(0, 0):
         facts.append(untouched)
     facts.append(Shuffled(moved.sizes[0]) if len(moved.sizes) == 1 else ShuffledWithin(min(moved.sizes)))
     return (*facts, *moved.formulas.facts(quoted=quoted))
@@ -205,7 +207,9 @@ def transform_rows(tried: TriedOnSample, source: TableSource, settings: Partitio
     plan = ColumnPlan.of(tried.plan.schema, key)
     rows, kinds = settings.batch_rows or usual_rows(plan, source.schema), plan.arrow_schema(source.schema)
     spacings, exact = read_spacings(source, plan, key, rows), tried.mechanism.exact_digits
-    mover = Mover(source.schema, plan, key, spacings, lambda: read_means(source, plan, key, rows), exact_digits=exact)
+    mover = BatchTransformer(
+        source.schema, plan, key, spacings, lambda: read_means(source, plan, key, rows), exact_digits=exact
+    )
     formulas, sizes = FormulaCount(kinds.names), list[int]()
     with settings.open_sink(kinds, [field.name for field in plan.moved]) as sink:
         for run in runs_of_rows(source.batches(plan.names, rows), rows):

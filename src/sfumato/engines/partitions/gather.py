@@ -23,7 +23,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.records import BlockKind, columns_of
 from sfumato.engines.measured import measured_note
 from sfumato.engines.memory import grown_again
-from sfumato.engines.outcome import Apart, Comparison, Outcome
+from sfumato.engines.outcome import Comparison, NoComparison, Outcome
 from sfumato.engines.partitions import PartitionTree, leaves_of
 from sfumato.engines.partitions.first_pass import SAMPLE_ROWS, Preparation, RowBlock
 from sfumato.engines.partitions.memory_limit import Spill, frame_of, table_of
@@ -442,11 +442,11 @@ LABEL, MET, DRAWN, ORIGIN = "\x1flabel", "\x1fmet", "\x1fdrawn", "\x1forigin"
 
 def comparison_of(
     done: SanitizedPartitions, facts: Sequence[Fact], *, measured: bool
-) -> tuple[Comparison | Apart, OwnerDetails]:
+) -> tuple[Comparison | NoComparison, OwnerDetails]:
     """Rows of all partitions that are measured, side by side with what they became."""
     prepared, spill, cells, bits = done.prepared, done.spill, done.partitions, done.bits
     if not measured:
-        return Apart("no report was asked for", codec=prepared.job.codec), OwnerDetails()
+        return NoComparison("no report was asked for", codec=prepared.job.codec), OwnerDetails()
     originals, releases, outsides, tally = [], [], [], None
     groups = rows = 0
     for number in range(cells):

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import PrivacyRefusal
 from sfumato.core.facts import Fact, Shuffled
-from sfumato.core.groups.facts import Celled, CountsKept, Grouped
+from sfumato.core.groups.facts import CountsKept, Grouped, Partitioned
 from sfumato.core.threads import one_blas_thread
 from sfumato.engines.measured import MeasuredRows, details_of_part, draw_measured_rows
 from sfumato.engines.memory import MadeRows, make_rows
 from sfumato.engines.outcome import Comparison
 from sfumato.engines.partitions.population import Probes, count_in_partition
 from sfumato.engines.plan import Plan, PreparedRun
-from sfumato.methods.chain.facts import Chained, PersonsBounded
-from sfumato.methods.condense.facts import ClassPure, PersonsApart, Scored, Synthesized
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
+from sfumato.methods.condense.facts import ClassPure, GroupSynthesis, NormalScoreColumns, PersonsInDistinctGroups
 from sfumato.methods.protocol import Mechanism
 from sfumato.tables.cells import plain
 from sfumato.tables.codec import Codec
@@ -198,8 +198,8 @@ def merge_facts(
         }:
             raise PrivacyRefusal(_DIFFERENT)
         merged.append(_sum_of(fact, [each[place] for each in found], persons, classes, pairs))
-    cut = any(isinstance(fact, Chained | Grouped) for fact in merged)
-    return (*merged, *((Celled(len(parts), min(rows)),) if cut else ()))
+    cut = any(isinstance(fact, ChainSynthesis | Grouped) for fact in merged)
+    return (*merged, *((Partitioned(len(parts), min(rows)),) if cut else ()))
 
 
 def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pairs: bool) -> Fact:
@@ -211,17 +211,17 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
                 **{name: sum(getattr(each, name) for each in alike) for name in _COUNTS},
             )
             varying = {*_COUNTS, "smallest"}
-        case Chained():
+        case ChainSynthesis():
             total, varying = _chain_of(alike), {*_COLUMNWISE, *_OF_CHAIN}
-        case Synthesized() | Shuffled():
+        case GroupSynthesis() | Shuffled():
             total, varying = dataclasses.replace(fact, rows=sum(each.rows for each in alike)), {"rows"}
         case RowsDrawn():
             varying = {"records", "rows"}
             total = dataclasses.replace(fact, **{name: sum(getattr(each, name) for each in alike) for name in varying})
-        case Scored():
-            total = Scored(max(each.columns for each in alike), min(each.k for each in alike))
+        case NormalScoreColumns():
+            total = NormalScoreColumns(max(each.columns for each in alike), min(each.k for each in alike))
             varying = {"columns", "k"}
-        case PersonsApart() | PersonsBounded():
+        case PersonsInDistinctGroups() | PersonsBounded():
             total, varying = dataclasses.replace(fact, persons=persons or 0), {"persons"}
         case ClassPure():
             total, varying = dataclasses.replace(fact, classes=classes), {"classes"}
@@ -239,7 +239,7 @@ def _sum_of(fact: Fact, alike: list[Any], persons: int | None, classes: int, pai
     return total
 
 
-def _chain_of(alike: list[Chained]) -> Chained:
+def _chain_of(alike: list[ChainSynthesis]) -> ChainSynthesis:
     """Leaves of all cells, column by column; a column may be regressed, or drawn twice, in some of them alone."""
     fact = next((each for each in alike if each.twice), alike[0])
     if any(set(each.columns) != set(fact.columns) for each in alike):

@@ -38,8 +38,8 @@ from sfumato.engines.partitions.memory_limit import Spill, frame_of, table_of
 from sfumato.engines.partitions.partition import PartitionTask, sanitize_partition
 from sfumato.engines.spark.parts import FRAMES, Batches, RowNumbering, frames_from, number_rows, part_number, part_of
 from sfumato.methods.geometry.batches import (
+    BatchTransformer,
     ColumnPlan,
-    Mover,
     finest_of,
     means_of,
     numbers_there,
@@ -400,7 +400,7 @@ class _Move:
         return [self.size] * (batches - 1) + [self.numbered.rows - self.size * (batches - 1)]
 
     def __call__(self, batches: Batches) -> Batches:
-        mover = Mover(
+        mover = BatchTransformer(
             self.schema,
             self.plan,
             self.key,

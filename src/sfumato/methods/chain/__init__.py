@@ -14,7 +14,7 @@ from sfumato.core.arrays import count_persons
 from sfumato.core.errors import LevelError, OptionError
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.records import BlockKind, Records, RowRequest, width
-from sfumato.methods.chain.facts import Chained, PersonsBounded
+from sfumato.methods.chain.facts import ChainSynthesis, PersonsBounded
 from sfumato.methods.condense import check_k, effective_levels
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, rows_drawn
 
@@ -170,9 +170,9 @@ def _facts_of_leaves(
     k: int,
     *,
     twice: bool,
-) -> Chained:
+) -> ChainSynthesis:
     """Facts about the leaves that rows were drawn from; ``twice`` is the column that was redrawn, if any."""
-    return Chained(
+    return ChainSynthesis(
         columns=names,
         leaves=tuple(each.leaves for each in counts),
         smallest=tuple(each.smallest for each in counts),

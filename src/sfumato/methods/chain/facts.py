@@ -18,11 +18,11 @@ from sfumato.core.facts import (
     counted,
     whom_rows_describe,
 )
-from sfumato.core.groups.facts import Celled
+from sfumato.core.groups.facts import Partitioned
 from sfumato.tables.facts import RowsDrawn, TailsCoded, derived_basis, except_derived
 
 __all__ = [
-    "Chained",
+    "ChainSynthesis",
     "PersonsBounded",
 ]
 
@@ -30,7 +30,7 @@ _SEVERAL_RECORDS = "Several records of a person disclose no more than one of the
 
 
 @dataclass(frozen=True)
-class Chained(Fact):
+class ChainSynthesis(Fact):
     """Columns were drawn one after the other, each cell from a leaf of records that are alike in the columns before.
 
     Of each column, in the order in which they were drawn, ``leaves`` counts the leaves, ``smallest`` the records of the
@@ -72,7 +72,7 @@ class Chained(Fact):
             records = counted(self.violations, "record is", "records are")
             raise PrivacyRefusal(f"{records} in leaves below their privacy level; nothing is certified")
         bounded = context.has(PersonsBounded)
-        partitioned = any(isinstance(other, Celled) and other.cells > 1 for other in context)
+        partitioned = any(isinstance(other, Partitioned) and other.cells > 1 for other in context)
         yield _of_leaves(self, context, by_person=bounded, partitioned=partitioned)
         coded = any(isinstance(other, TailsCoded) and other.method != "keep" for other in context)
         yield _of_rare_numbers(self, by_person=bounded, partitioned=partitioned, coded=coded)
@@ -166,7 +166,7 @@ class PersonsBounded(Fact):
 
     def claims(self, context: Context) -> Statements:
         """Refuse that several records of a person disclose no more than one."""
-        records = context.the(Chained).records
+        records = context.the(ChainSynthesis).records
         if self.persons < records:
             yield Refused(
                 _SEVERAL_RECORDS,
@@ -176,11 +176,11 @@ class PersonsBounded(Fact):
             )
 
     def agrees(self, context: Context) -> bool:
-        chain = context.one(Chained)
+        chain = context.one(ChainSynthesis)
         return chain is not None and max(chain.smallest) <= self.persons <= chain.records
 
 
-def _of_leaves(fact: Chained, context: Context, *, by_person: bool, partitioned: bool) -> Claim:
+def _of_leaves(fact: ChainSynthesis, context: Context, *, by_person: bool, partitioned: bool) -> Claim:
     who = "persons" if by_person else "records"
     some, inside = ("In some or all partitions, ", " of the partition") if partitioned else ("", "")
     basis = [
@@ -223,7 +223,7 @@ def _of_leaves(fact: Chained, context: Context, *, by_person: bool, partitioned:
     )
 
 
-def _of_rare_numbers(fact: Chained, *, by_person: bool, partitioned: bool, coded: bool) -> Claim:
+def _of_rare_numbers(fact: ChainSynthesis, *, by_person: bool, partitioned: bool, coded: bool) -> Claim:
     who = "persons" if by_person else "records"
     return Claim(
         f"No number that fewer than {fact.k} {who} in the table have was copied.",

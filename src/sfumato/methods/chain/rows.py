@@ -16,7 +16,7 @@ from sfumato.core.errors import OptionError
 from sfumato.core.records import CellsByColumn, Layout, Records, RowRequest, cells_of_block, smallest_codes
 from sfumato.methods.chain.columns import ChainColumn, read_columns
 from sfumato.methods.chain.draw import ColumnStep, DrawnCells, SourceRecords, grow_on
-from sfumato.methods.chain.facts import Chained
+from sfumato.methods.chain.facts import ChainSynthesis
 from sfumato.methods.chain.trees import MOST_BINS, Tree
 
 __all__ = ["MOST_GROWN", "ChainRows", "LeafLikelihood", "RegrownTrees", "begin_rows", "draw_head", "without_cells"]
@@ -214,7 +214,7 @@ class RegrownTrees:
         return cls(tuple(columns), some.codes, leaf, again, apart)
 
     @classmethod
-    def on(cls, released: Records, stated: Chained) -> RegrownTrees:
+    def on(cls, released: Records, stated: ChainSynthesis) -> RegrownTrees:
         """The same from released records and the certificate's statements alone."""
         names, twice = stated.columns, bool(stated.twice)
         by_name = {column.name: column for column in read_columns(released, 0)}

@@ -17,7 +17,7 @@ from sfumato.core.errors import LevelError, OptionError, PrivacyRefusal, SchemaE
 from sfumato.core.records import Block, BlockKind, Layout, Records
 from sfumato.methods.condense import ALGORITHMS, check_k, check_options, effective_levels
 from sfumato.methods.condense.compact import CompactSearch
-from sfumato.methods.condense.facts import ClassPure, PersonsApart
+from sfumato.methods.condense.facts import ClassPure, PersonsInDistinctGroups
 from sfumato.methods.condense.partition import can_begin, partition
 from sfumato.methods.condense.synthesize import group_facts, redraw_coded
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters
@@ -608,7 +608,7 @@ def _shuffled(
     released = dataclasses.replace(records.made(values[shuffle]), persons=number[drawn[shuffle, 0]], linked=True)
     facts = (
         *group_facts(algorithm, records, sizes, levels, group, len(values)),
-        PersonsApart(len(np.unique(records.persons))),
+        PersonsInDistinctGroups(len(np.unique(records.persons))),
     )
     left_out = rows if len(rows) < whole else None
     return MethodResult(released, facts, OwnerDetails(group, levels, drawn[shuffle, 1], kept=left_out))

@@ -28,7 +28,14 @@ from sfumato.core.facts import (
 from sfumato.core.groups.facts import Grouped
 from sfumato.tables.facts import ColumnRulesKept, RowsDrawn, derived_basis, except_derived
 
-__all__ = ["ClassPure", "PersonRows", "PersonsApart", "PersonsLinked", "Scored", "Synthesized"]
+__all__ = [
+    "ClassPure",
+    "GroupSynthesis",
+    "NormalScoreColumns",
+    "PersonRows",
+    "PersonsInDistinctGroups",
+    "PersonsLinked",
+]
 
 _SEVERAL_RECORDS = "Several records of a person disclose no more than one of them."
 
@@ -37,7 +44,7 @@ _BY_CLASS = "class-wise: "
 
 
 @dataclass(frozen=True)
-class Synthesized(Fact):
+class GroupSynthesis(Fact):
     """Every released row was drawn from a group's statistics: as many as it has records, or as `RowsDrawn` says."""
 
     methods = ("condense", "condense-paper", "classwise", "joint-condense")
@@ -116,11 +123,11 @@ class Synthesized(Fact):
 
 
 @dataclass(frozen=True)
-class Scored(Fact):
+class NormalScoreColumns(Fact):
     """Numbers of some columns were normal scores (ranks among all people) while rows were grouped and drawn.
 
     Drawn scores became numbers again by a line through means of the numbers of at least ``k`` people each, and through
-    numbers that as many hold; people are records, or beside `PersonsApart` persons.
+    numbers that as many hold; people are records, or beside `PersonsInDistinctGroups` persons.
     """
 
     methods = ("condense", "condense-paper")
@@ -131,7 +138,7 @@ class Scored(Fact):
 
     def claims(self, context: Context) -> Statements:
         """State which numbers the drawn normal scores are mapped back to."""
-        persons = context.has(PersonsApart)
+        persons = context.has(PersonsInDistinctGroups)
         yield Claim(
             f"In {counted(self.columns, 'numeric column', 'numeric columns')}, released numbers are computed from "
             f"means over at least {self.k} {'persons' if persons else 'records'} and from numbers that as many share.",
@@ -144,7 +151,7 @@ class Scored(Fact):
         return self.columns >= 1 and self.k >= 2
 
     def agrees(self, context: Context) -> bool:
-        return context.has(Synthesized)
+        return context.has(GroupSynthesis)
 
     def fits(self, context: Context) -> bool:
         return bool(context.parameters["scores"] == "normal")
@@ -198,14 +205,14 @@ class ClassPure(Fact):
 
     def fits(self, context: Context) -> bool:
         chosen = bool(self.size) == (context.parameters["k"] is None)
-        return chosen and context.the(Grouped).smallest >= self.size and context.has(Synthesized)
+        return chosen and context.the(Grouped).smallest >= self.size and context.has(GroupSynthesis)
 
     def most_values(self) -> Mapping[str, int]:
         return {self.column: self.classes}
 
 
 @dataclass(frozen=True)
-class PersonsApart(Fact):
+class PersonsInDistinctGroups(Fact):
     """No group holds two records of one person, so that groups are as large in persons as in records.
 
     Records that no group without their person could take are in none; how many is not stated.
@@ -243,7 +250,7 @@ class PersonsApart(Fact):
     def agrees(self, context: Context) -> bool:
         groups = context.one(Grouped)
         counts = groups is not None and groups.smallest <= self.persons <= groups.records
-        return counts and context.has(Synthesized)
+        return counts and context.has(GroupSynthesis)
 
 
 @dataclass(frozen=True)
@@ -251,9 +258,9 @@ class PersonsLinked(Fact):
     """The rows of each of ``persons`` released persons, at most ``most`` rows each, share a new number in this column.
 
     They were drawn together from a group of persons with as many records each: the first records of its members are
-    a group of `PersonsApart`, the second ones another, and so on. In the ``constant`` columns, which never change
-    within a person of the original, they do not within a released one. Records beyond those that enough persons have
-    are left out, as `PersonsApart` counts.
+    a group of `PersonsInDistinctGroups`, the second ones another, and so on. The ``constant`` columns, which never
+    change within a person of the original, do not change within a released one. Records beyond those that enough
+    persons have are left out, as `PersonsInDistinctGroups` counts.
     """
 
     methods = ("condense", "condense-paper")
@@ -304,7 +311,7 @@ class PersonsLinked(Fact):
 
     def agrees(self, context: Context) -> bool:
         """Whether released persons are as many as those whose records were grouped, one row for each record."""
-        groups, apart = context.one(Grouped), context.one(PersonsApart)
+        groups, apart = context.one(Grouped), context.one(PersonsInDistinctGroups)
         few, most = self.persons + self.most - 1, self.persons * self.most
         counts = groups is not None and few <= groups.records <= most
         return counts and apart is not None and apart.persons == self.persons and not context.has(RowsDrawn)
@@ -318,7 +325,7 @@ class PersonsLinked(Fact):
 
 
 def _of_numbers(fact: Grouped, context: Context) -> Claim:
-    persons = context.has(PersonsApart)
+    persons = context.has(PersonsInDistinctGroups)
     return Claim(
         f"No number that fewer than {fact.smallest} persons in the table have was copied.",
         "Numbers and dates were drawn from the spread of a group, or derived from drawn ones by rules. If all records "

@@ -19,7 +19,7 @@ from sfumato.core.groups import Groups, facts_of_groups
 from sfumato.core.groups.discrete import as_numbers, assign_codes, coded_blocks, ranked_rows
 from sfumato.core.groups.generate import generate, redraw
 from sfumato.core.records import Block, BlockKind, Layout, Records, columns_of
-from sfumato.methods.condense.facts import PersonsApart, Scored, Synthesized
+from sfumato.methods.condense.facts import GroupSynthesis, NormalScoreColumns, PersonsInDistinctGroups
 from sfumato.methods.condense.slots import MISSING
 from sfumato.methods.protocol import MethodResult, OwnerDetails, rows_drawn
 
@@ -77,7 +77,7 @@ def synthesize(
     released = records.made(values)
     facts = (*group_facts(algorithm, records, sizes, levels, labels, rows), *rows_drawn(records))
     if records.persons is not None:
-        facts = (*facts, PersonsApart(len(np.unique(records.persons))))
+        facts = (*facts, PersonsInDistinctGroups(len(np.unique(records.persons))))
     return MethodResult(released, facts, OwnerDetails(labels, levels, drawn_from, kept=kept))
 
 
@@ -103,7 +103,7 @@ def group_facts(
             stacklevel=4,  # whoever called the mechanism
         )
     grouped, *kept = facts_of_groups(algorithm, records, sizes, levels, labels, tiny)
-    drawn = Synthesized(statistics="mean and covariance", law="uniform along eigenvectors", rows=rows)
+    drawn = GroupSynthesis(statistics="mean and covariance", law="uniform along eigenvectors", rows=rows)
     return (grouped, drawn, *kept, Shuffled(rows=rows))
 
 
@@ -204,8 +204,8 @@ class NormalScores:
                 values[values[:, mark] > 0.5, block.start] = block.fill[0]
         facts: tuple[Fact, ...] = made.facts
         if self.columns:
-            place = next(place for place, fact in enumerate(facts) if isinstance(fact, Synthesized)) + 1
-            facts = (*facts[:place], Scored(len(self.columns), self.k), *facts[place:])
+            place = next(place for place, fact in enumerate(facts) if isinstance(fact, GroupSynthesis)) + 1
+            facts = (*facts[:place], NormalScoreColumns(len(self.columns), self.k), *facts[place:])
         return replace(made, records=replace(made.records, coordinates=values), facts=facts)
 
 

@@ -26,8 +26,8 @@ from sfumato.tables.schema import Schema
 from sfumato.tables.source import TableSource
 
 __all__ = [
+    "BatchTransformer",
     "ColumnPlan",
-    "Mover",
     "finest_of",
     "means_of",
     "numbers_there",
@@ -88,7 +88,7 @@ def _plain(schema: pa.Schema, name: str) -> pa.DataType:
 _TILE = 8_192  # rows that are moved at once, so that their numbers stay in the cache from step to step
 
 
-class Mover:
+class BatchTransformer:
     """Moves batches by a key, and remembers in which columns cells were missing.
 
     Mutable for the sake of one pass: ``gaps`` grows, and ``means`` of the turned columns are read when first needed.

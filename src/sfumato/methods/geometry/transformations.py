@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.core.arrays import Floats
 from sfumato.core.distributions.noise import Means, Pairs, check_columns, choose_step, enhance_rows, law_of_size, snap
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Enhanced, Fact, Shuffled, Untouched
+from sfumato.core.facts import Enhanced, Fact, PassedThrough, Shuffled
 from sfumato.core.records import Block, BlockKind, Grids, Layout, Records
 from sfumato.methods.geometry.facts import TargetMoved, Transformed
 from sfumato.methods.geometry.key import Add, Key, Mult, Rotate, Step
@@ -497,4 +497,4 @@ def _state_unchanged(layout: Layout, *, pass_categories: bool) -> tuple[Fact, ..
             f"{len(passed)} columns are no plain numbers and would be released as they are, the first is "
             f"{passed[0].named}; drop them as identifiers, or allow it with --pass-categories"
         )
-    return (Untouched(len(passed), gaps),) if passed or gaps else ()
+    return (PassedThrough(len(passed), gaps),) if passed or gaps else ()

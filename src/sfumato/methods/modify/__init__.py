@@ -16,7 +16,7 @@ from sfumato.core.errors import LevelError, OptionError, closest_name
 from sfumato.core.facts import Fact, Shuffled
 from sfumato.core.records import Block, BlockKind, Layout, Records, cells_of_block, columns_of
 from sfumato.methods.condense import effective_levels
-from sfumato.methods.modify.facts import Alike, Blocked, Unchanged
+from sfumato.methods.modify.facts import Blocked, IdenticalRows, Unchanged
 from sfumato.methods.protocol import (
     CoarsenedColumn,
     MethodResult,
@@ -141,12 +141,12 @@ def equivalence_classes(codes: Sequence[Ints], rows: int) -> Ints:
     return keys
 
 
-def count_equal_rows(columns: Iterable[ColumnCells], values: Floats) -> Alike:
+def count_equal_rows(columns: Iterable[ColumnCells], values: Floats) -> IdenticalRows:
     """Count the rows that are equal in some columns."""
     columns = list(columns)
     sizes = np.bincount(equivalence_classes([column.codes(values) for column in columns], len(values)))
     names = tuple(column.name for column in columns)
-    return Alike(names, len(values), int(sizes.min()), int((sizes == 1).sum()))
+    return IdenticalRows(names, len(values), int(sizes.min()), int((sizes == 1).sum()))
 
 
 def unchanged(columns: Iterable[ColumnCells], values: Floats) -> tuple[Unchanged, ...]:

@@ -25,9 +25,9 @@ from sfumato.core.facts import (
 from sfumato.tables.facts import Aggregated, DatesCoarsened, RareValues
 
 __all__ = [
-    "Alike",
     "Blocked",
     "Downgraded",
+    "IdenticalRows",
     "Sampled",
     "Swapped",
     "Unchanged",
@@ -219,7 +219,7 @@ class Sampled(Fact):
 
 
 @dataclass(frozen=True)
-class Alike(Fact):
+class IdenticalRows(Fact):
     """Released rows that are equal in these columns, a missing cell counted like a value.
 
     ``fewest`` is the least number of rows that are equal in them, ``alone`` counts the rows that are like no other.
@@ -311,7 +311,7 @@ class Unchanged(Fact):
         return not context.has(RareValues)
 
     def fits(self, context: Context) -> bool:
-        counted_rows = context.method != "aggregate" or context.has(Alike)
+        counted_rows = context.method != "aggregate" or context.has(IdenticalRows)
         return counted_rows and context.has(_FACT_OF[context.method or ""])
 
 
@@ -352,11 +352,13 @@ class Blocked(Fact):
         return possible and all(cells <= self.rows for cells in self.cells)
 
     def agrees(self, context: Context) -> bool:
-        return all(each.columns == self.columns and each.fewest >= self.least for each in context.all(Alike))
+        return all(each.columns == self.columns and each.fewest >= self.least for each in context.all(IdenticalRows))
 
     def fits(self, context: Context) -> bool:
         named = context.mechanism.columns
-        return context.has(Alike) and bool(self.least >= context.mechanism.k and (not named or self.columns == named))
+        return context.has(IdenticalRows) and bool(
+            self.least >= context.mechanism.k and (not named or self.columns == named)
+        )
 
     def row_check(self, schema: Any, context: Context) -> RowCheck:
         from sfumato.tables.row_checks import MissingCheck

@@ -28,7 +28,7 @@ from sfumato.core.distributions.noise import (
     snap,
 )
 from sfumato.core.errors import OptionError, PrivacyRefusal, SchemaError
-from sfumato.core.facts import Enhanced, Fact, Shuffled, Untouched
+from sfumato.core.facts import Enhanced, Fact, PassedThrough, Shuffled
 from sfumato.core.records import Block, BlockKind, Layout, Records, columns_of
 from sfumato.methods.perturb.facts import Noised
 from sfumato.methods.protocol import MethodResult, OwnerDetails, Traits, check_parameters, refuse_levels, refuse_strata
@@ -95,7 +95,7 @@ def finish(records: Records, values: Floats, noise: Noise, rng: np.random.Genera
     categories = sum(block.kind in (BlockKind.CATEGORY, BlockKind.CODE) for block in records.layout)
     missing = sum(block.kind is BlockKind.MISSING for block in records.layout)
     if categories or missing:
-        facts.append(Untouched(categories, missing))
+        facts.append(PassedThrough(categories, missing))
     order = rng.permutation(len(records)).astype(np.int64)
     noised = frozenset(block.column for block in blocks)
     released = records.made(values[order], unbounded=noised)

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.core.arguments import option
 from sfumato.core.distributions.spec import NoiseSpec
 from sfumato.core.errors import OptionError, PrivacyRefusal
-from sfumato.core.facts import Fact, Shuffled, Untouched
+from sfumato.core.facts import Fact, PassedThrough, Shuffled
 from sfumato.core.randomness import Randomness
 from sfumato.core.records import Layout, Records
 from sfumato.methods.protocol import (
@@ -141,7 +141,7 @@ def _facts(columns: list[RandomizedColumn], observed: tuple[str, ...]) -> list[F
         facts.append(DomainsObserved(observed))
     passed = sum(column.passes_missing for column in columns)
     if passed:
-        facts.append(Untouched(0, passed))
+        facts.append(PassedThrough(0, passed))
     return facts
 
 

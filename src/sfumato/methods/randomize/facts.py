@@ -17,9 +17,9 @@ from sfumato.core.facts import (
     Claim,
     Context,
     Fact,
+    PassedThrough,
     Refused,
     Statements,
-    Untouched,
     at_least,
     at_most,
     counted,
@@ -203,7 +203,7 @@ def _of_rows(context: Context) -> Statements:
             why = "Its one column has no bound."
         yield Refused("What a whole released row reveals about its person is bounded.", why)
         return
-    missing = any(isinstance(fact, Untouched) and fact.missing_columns for fact in context)
+    missing = any(isinstance(fact, PassedThrough) and fact.missing_columns for fact in context)
     yield Claim(
         f"{'Apart from missing cells, a' if missing else 'A'} row of {columns} has local differential privacy (epsilon "
         f"{at_most(epsilon)}): the odds of any statement about it change by at most a factor of {at_most(gamma)}.",
