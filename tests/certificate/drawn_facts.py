@@ -203,7 +203,8 @@ def chained(draw: Any) -> Facts:
     count = draw(st.integers(1, min(leaves)))
     cells = Partitioned(count, rows // count)
     more = (*wanted, *bounded, *draw(maybe(rules)), *draw(maybe(cells)))
-    return (*draw(around()), *draw(rare_values(k)), *draw(tails(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
+    known = [each for each in draw(around()) if not isinstance(each, UnlabelledRows) or each.column in columns]
+    return (*known, *draw(rare_values(k)), *draw(tails(k)), *draw(maybe(strata)), fact, Shuffled(out), *more)
 
 
 @st.composite
