@@ -282,6 +282,14 @@ class PublishOptions:
         metavar="SECONDS",
         helps={"tune": "Time limit of the search.  [default: 600; with a control group that of eight trials]"},
     )
+    shadows: int | None = option(
+        None,
+        "Number of shadow releases to attack; 0 for none.  [default: as many as the policy needs, for about a minute]",
+        Panel.MEASURING,
+        ("sanitize",),
+        least=0,
+        metavar="N",
+    )
     quasi_identifiers: tuple[str, ...] = option(
         (),
         "Quasi-identifier: a column an attacker may know, or COL@N, its labels at level N; repeatable.  "

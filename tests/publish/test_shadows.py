@@ -11,6 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.assess.audit.intervals import Estimate
 from sfumato.assess.verdict import Ruling, UndecidedLimit, Verdict
+from sfumato.core.errors import OptionError
 from sfumato.publish.judge import limit_checks
 from sfumato.publish.policy import BUILT_IN
 from sfumato.publish.shadows import out_of_reach, shadows_needed
@@ -126,3 +127,32 @@ def test_a_method_that_cannot_do_without_some_people_measures_no_model() -> None
     assert [each.reason for each in few.report.findings if each.name == "auc-boosting"] == [
         "no rows were held out to test a model on (name some with --holdout)"
     ]
+
+
+def test_as_many_shadow_releases_are_attacked_as_were_requested() -> None:
+    table, options = people(400), {"seed": 1, "rows_are_people": True}
+    some = sf.sanitize(table, sf.Chain(k=10, leaf=50), shadows=3, **options)  # type: ignore[arg-type]
+    assert some.report is not None
+    assert some.report.sizes["shadow_releases"] == 3
+    assert some.report.verdict is not None
+    assert not some.report.verdict.asked
+    assert "There is no control group" not in some.report.verdict.sentence()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"shadows": 1}, "shadows must be 0 for none, or 2 to 10000; try 20"),
+        ({"shadows": 5, "report": False}, "drop one"),
+        ({"shadows": 5, "holdout": 0.3}, "is for methods that can be run again in memory"),
+        ({"shadows": 5, "memory": "2G"}, "is for methods that can be run again in memory"),
+    ],
+)
+def test_shadow_releases_that_cannot_be_made_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        sf.sanitize(people(400), rows_are_people=True, **options)  # type: ignore[arg-type]
+
+
+def test_a_policy_with_limits_cannot_do_without_shadow_releases_and_a_control_group() -> None:
+    with pytest.raises(sf.PolicyNotMet, match="cannot meet policy"):
+        sf.sanitize(people(400), policy="research", shadows=0, rows_are_people=True)

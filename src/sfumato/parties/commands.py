@@ -95,16 +95,25 @@ def run(
 @party.command("init")
 @click.argument("folder", type=FILE)
 @click.option(
-    "--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT", help="Name of a party; two or more."
+    "--party",
+    "parties",
+    multiple=True,
+    required=True,
+    metavar="NAME=HOST:PORT",
+    panel=Panel.FIRST,
+    help="Name of a party; two or more.",
 )
 @click.option(
     "--partition",
     required=True,
     type=_PARTITION,
+    panel=Panel.FIRST,
     help="Partition of the table: owners have rows (horizontal) or columns (vertical).",
 )
-@click.option("--data", multiple=True, metavar="NAME=FILE", help="Table of a party; repeatable.")
-@click.option("--key", metavar="COL", help="vertical: record identifier that links the rows of the parties.")
+@click.option("--data", multiple=True, metavar="NAME=FILE", panel=Panel.FIRST, help="Table of a party; repeatable.")
+@click.option(
+    "--key", metavar="COL", panel=Panel.COLUMNS, help="vertical: record identifier that links the rows of the parties."
+)
 @options(target="Column to predict, at any party.")
 @options(schema="horizontal: schema with declared domains, for all.")
 @click.option(
@@ -112,15 +121,26 @@ def run(
     type=click.Choice(["laplace-pca", "condense"]),
     default="laplace-pca",
     show_default=True,
+    panel=Panel.METHOD,
     help="Rows with noise, or synthetic rows from the statistics of groups.",
 )
-@click.option("--k", type=int, help="Minimum group size.  [default: 100; condense 10]")
-@click.option("--engine", type=click.Choice(["cheetah", "aby3"]), default="cheetah", show_default=True)
+@click.option("--k", type=int, panel=Panel.PRIVACY, help="Minimum group size.  [default: 100; condense 10]")
 @usual(
-    "--timeout", type=click.FloatRange(2), default=60.0, words="Seconds without a message until a party counts as lost."
+    "--engine",
+    type=click.Choice(["cheetah", "aby3"]),
+    default="cheetah",
+    panel=Panel.ENGINE,
+    words="Protocol of the secure computation.",
 )
-@usual("--run", default="trial", words="Name of the run.")
-@click.option("--keep-authority", is_flag=True, help="Keep the key of the certificate authority.")
+@usual(
+    "--timeout",
+    type=click.FloatRange(2),
+    default=60.0,
+    panel=Panel.ENGINE,
+    words="Seconds without a message until a party counts as lost.",
+)
+@usual("--run", default="trial", panel=Panel.OUTPUT, words="Name of the run.")
+@click.option("--keep-authority", is_flag=True, panel=Panel.OUTPUT, help="Keep the key of the certificate authority.")
 @verb
 def init(
     console: Console,

@@ -25,6 +25,7 @@ from sfumato.tables.recoding import known_columns, known_of
 
 __all__ = ["Suggest", "assess_outcome", "check_measuring", "measure_options", "study_outcome", "with_audit"]
 
+_FEWEST_SHADOWS, _MOST_SHADOWS = 2, 10_000
 _TRAINED = 0.7
 _UNSEEN = (
     f"Nobody was held out, so models were trained on one more release, of a random {percent(_TRAINED)} of the people, "
@@ -115,17 +116,19 @@ def _audit(
     outcome: Outcome, comparison: Comparison, options: PublishOptions, randomness: Randomness
 ) -> ShadowAudit | None:
     """Shadow releases of a method that can be run again, if a policy is to be judged and nobody was held out."""
-    run = outcome.resolved
-    if options.policy is None or run is None or comparison.outside is not None or not can_be_audited(run.mechanism):
+    run, number = outcome.resolved, options.shadows
+    policy = BUILT_IN[USUAL] if options.policy is None and number else options.policy
+    if policy is None or number == 0 or run is None or comparison.outside is not None:
         return None
-    if not options.policy.limits or run.job.original.num_rows > MOST_ROWS:
+    if not can_be_audited(run.mechanism) or not policy.limits or run.job.original.num_rows > MOST_ROWS:
         return None
     time_limit = None if options.time_limit is None else options.time_limit / 2
     return audit(
         run,
-        options.policy,
+        policy,
         randomness.generator("shadow releases"),
         time_limit=time_limit,
+        number=number,
         declared=options.quasi_identifiers,
     )
 
@@ -188,8 +191,12 @@ def _costs(outcome: Outcome) -> tuple[Finding, ...]:
 
 
 def check_measuring(options: PublishOptions) -> None:
-    """Refuse a time limit that is no positive number of seconds, and a sampling fraction that is none."""
+    """Refuse a time limit, a sampling fraction or a number of shadow releases that cannot be."""
     time_limit, fraction = options.time_limit, options.sampling_fraction
+    if options.shadows is not None and options.shadows not in (0, *range(_FEWEST_SHADOWS, _MOST_SHADOWS + 1)):
+        raise OptionError(f"shadows must be 0 for none, or {_FEWEST_SHADOWS} to {_MOST_SHADOWS}; try 20")
+    if options.shadows and not options.report:
+        raise OptionError("--shadows has no effect with --no-report; drop one")
     if fraction is not None and not 0.0 < fraction <= 1.0:
         raise OptionError("the sampling fraction must lie above 0 and be at most 1; try 0.1")
     if fraction is not None and not options.quasi_identifiers:

@@ -175,6 +175,7 @@ def sanitize(
     budget_file: str | Path | None = None,
     report: bool = True,
     time_limit: float | None = None,
+    shadows: int | None = None,
     quasi_identifiers: Iterable[str] = (),
     accurate_within: float | None = None,
     clusters: int | None = None,
@@ -266,6 +267,8 @@ def sanitize(
         Whether to measure.
     time_limit : float, optional
         Seconds that the measuring may take; chooses how many rows are looked at.
+    shadows : int, optional
+        Number of shadow releases to attack; 0 for none. By default as many as the policy needs, for about a minute.
     quasi_identifiers : iterable of str
         Columns that an outsider is taken to know, who attacks with these; ``"postcode@2"`` is known by its labels at
         level 2 of its hierarchy alone. By default outsiders with few columns and with half of them are tried.
@@ -398,8 +401,8 @@ def sanitize_input(run: SanitizeRun, source: Any, origin: Origin | None = None) 
     chosen, options, policy = resolve_run(run)
     rows = source.num_rows if isinstance(source, pa.Table) else None
     asked = asked_policy(policy, report=run.publishing.report, despite=run.publishing.despite_policy)
-    planned = _planned(chosen, options, rows, in_memory=rows is not None)
-    refuse_unattainable(asked, planned, despite=run.publishing.despite_policy)
+    planned = _planned(chosen, options, rows, in_memory=rows is not None, shadows=run.publishing.shadows)
+    _refuse_impossible(planned, asked, run.publishing)
     run = replace(run, options=options, publishing=replace(run.publishing, policy=asked))
     if isinstance(source, TableSource | ClusterFile):
         return _in_parts(run, chosen, source)
@@ -662,7 +665,7 @@ def check_run(run: SanitizeRun) -> SanitizeRun:
     if choice.is_named:
         chosen, options, policy = resolve_run(run)
     asked = asked_policy(policy, report=publishing.report, despite=publishing.despite_policy)
-    refuse_unattainable(asked, _planned(chosen, options), despite=publishing.despite_policy)
+    _refuse_impossible(_planned(chosen, options, shadows=publishing.shadows), asked, publishing)
     return run if choice.recipe is None else replace(run, reading=run.reading.or_else(choice.recipe.reading))
 
 
@@ -692,7 +695,12 @@ def _check_folder(run: SanitizeRun) -> None:
 
 
 def _planned(
-    mechanism: Mechanism | None, options: RunOptions, rows: int | None = None, *, in_memory: bool = True
+    mechanism: Mechanism | None,
+    options: RunOptions,
+    rows: int | None = None,
+    *,
+    in_memory: bool = True,
+    shadows: int | None = None,
 ) -> PlannedRun:
     """What a policy needs to know of a run before it starts; ``rows`` is None if the table is not read yet."""
     whole = in_memory and options.memory is None and options.engine in (None, "memory")
@@ -704,8 +712,18 @@ def _planned(
         level=options.level,
         rare=options.rare,
         tails=options.tails,
-        audited=whole and sized and (mechanism is None or can_be_audited(mechanism)),
+        audited=shadows != 0 and whole and sized and (mechanism is None or can_be_audited(mechanism)),
     )
+
+
+def _refuse_impossible(planned: PlannedRun, policy: Policy | None, publishing: PublishOptions) -> None:
+    """Refuse a policy that cannot be met, and shadow releases that cannot be made."""
+    if publishing.shadows and (planned.control or not planned.audited):
+        raise OptionError(
+            "--shadows is for methods that can be run again in memory, tables of "
+            f"{FEWEST_PEOPLE} to {MOST_ROWS:,} rows, and no control group; drop it"
+        )
+    refuse_unattainable(policy, planned, despite=publishing.despite_policy)
 
 
 def _check_names(method: str | None, parameters: Mapping[str, Any]) -> None:

@@ -98,14 +98,16 @@ def audit(
     coins: np.random.Generator | None = None,
     time_limit: float | None = None,
     most: int | None = None,
+    number: int | None = None,
     watch: Watch | None = None,
     declared: Sequence[str] = (),
 ) -> ShadowAudit:
     """Release most of the people again and again, and attack all of them, until the limits are decided.
 
-    Without a time limit it stops after a minute of CPU time, and in any case after ``most`` counted releases. Members
-    are drawn from ``coins``, so that audits of several methods can have the same. ``declared`` are the columns that the
-    owner says an outsider knows.
+    Without a time limit it stops after a minute of CPU time, and in any case after ``most`` counted releases. With a
+    ``number`` it counts that many releases, decided or not, and only a time limit stops it earlier. Members are drawn
+    from ``coins``, so that audits of several methods can have the same. ``declared`` are the columns that the owner
+    says an outsider knows.
     """
     begin, wall = time.process_time(), time.monotonic()
     known = [column_and_level(each, run.job.codec.schema.names)[0] for each in declared]
@@ -122,9 +124,9 @@ def audit(
     estimates: dict[str, Estimate] = {}
 
     def spent() -> float:
-        return (
-            (time.process_time() - begin) / _SECONDS if time_limit is None else (time.monotonic() - wall) / time_limit
-        )
+        if time_limit is not None:
+            return (time.monotonic() - wall) / time_limit
+        return (time.process_time() - begin) / _SECONDS if number is None else 0.0
 
     with one_thread(), warnings.catch_warnings(action="ignore"):
         turn = 0
@@ -144,9 +146,9 @@ def audit(
                 watch(released, member[people.whose])
             turn += 1
             counted = turn - PILOT
-            late = spent() * (turn + 1) / turn >= 1.0 or counted == most
-            tell(_STAGE, spent())
-            if counted < 2 or not (late or is_look(counted)):
+            late = spent() * (turn + 1) / turn >= 1.0 or counted in (most, number)
+            tell(_STAGE, spent() if number is None else max(spent(), turn / (PILOT + number)))
+            if counted < 2 or not (late or (number is None and is_look(counted))):
                 if late and counted < 2 and spent() >= 1.0:
                     break
                 continue
@@ -173,7 +175,7 @@ def audit(
     rates = {name: each for name, each in series.items() if isinstance(each, RateSeries)}
     findings = (*shadow_findings(estimates), *_epsilon(series), *exposure_findings(rates))
     needed = shadows_needed(estimates, policy, counted)
-    affordable = counted / min(1.0, max(spent(), 1e-9))
+    affordable = counted / (1.0 if number is not None else min(1.0, max(spent(), 1e-9)))
     wanted = None if needed is None or needed >= _ENDLESS * counted else people.persons * needed / affordable
     return ShadowAudit(
         findings, counted, time.process_time() - begin, needed, None if wanted is None else _rounded_up(wanted)
