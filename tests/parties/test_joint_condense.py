@@ -65,7 +65,8 @@ def test_a_condensed_table_of_several_owners_is_the_same_at_all_and_verifies(par
     assert certificate.levels["smallest_group"] >= 12
     assert not any(isinstance(fact, ComponentNoise) for fact in certificate.facts)
     claims = " ".join(each.claim for each in certificate.claims)
-    assert "no record was copied" in claims
+    # a group whose numbers all lie beyond the cut-offs of its columns has records that do not differ
+    assert "no record was copied" in claims or "none of these was copied" in claims
     refused = {each.claim for each in certificate.refused}
     assert "The statistics of the groups are hidden from the owners." in refused
     assert not any("bounds" in each or "whose" in each for each in refused)
