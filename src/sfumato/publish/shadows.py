@@ -167,19 +167,30 @@ def audit(
             if looks > 1 and out_of_reach(estimates, policy, counted / max(spent(), 1e-9)):
                 break
     tell(_STAGE, 1.0)
+    seconds = time.process_time() - begin
     if not estimates:
-        return ShadowAudit(
-            (), 0, time.process_time() - begin, reason="the time limit was too short for shadow releases"
-        )
+        return ShadowAudit((), 0, seconds, reason="the time limit was too short for shadow releases")
     counted = turn - PILOT
+    affordable = counted / (1.0 if number is not None else min(1.0, max(spent(), 1e-9)))
+    return _conclude(series, estimates, policy, counted, seconds, people_per_release=people.persons / affordable)
+
+
+def _conclude(
+    series: Mapping[str, Series],
+    estimates: Mapping[str, Estimate],
+    policy: Policy,
+    counted: int,
+    seconds: float,
+    *,
+    people_per_release: float,
+) -> ShadowAudit:
+    """Findings of all attacks, and how many releases or people would decide the limits that are open."""
     rates = {name: each for name, each in series.items() if isinstance(each, RateSeries)}
     findings = (*shadow_findings(estimates), *_epsilon(series), *exposure_findings(rates))
     needed = shadows_needed(estimates, policy, counted)
-    affordable = counted / (1.0 if number is not None else min(1.0, max(spent(), 1e-9)))
-    wanted = None if needed is None or needed >= _ENDLESS * counted else people.persons * needed / affordable
-    return ShadowAudit(
-        findings, counted, time.process_time() - begin, needed, None if wanted is None else _rounded_up(wanted)
-    )
+    if needed is None or needed >= _ENDLESS * counted:
+        return ShadowAudit(findings, counted, seconds, needed)
+    return ShadowAudit(findings, counted, seconds, needed, _rounded_up(people_per_release * needed))
 
 
 def _rounded_up(number: float) -> int:
